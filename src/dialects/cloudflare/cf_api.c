@@ -57,7 +57,7 @@ _Static_assert(CF_API_ROWS == sizeof handlers / sizeof *handlers, "one handler f
 
 static const struct route_table table = {.prefix = "", .routes = cf_api_rows, .count = CF_API_ROWS};
 
-static unsigned method_of(const char *name)
+unsigned cf_method(const char *name)
 {
     static const struct {
         const char *name;
@@ -72,7 +72,7 @@ static unsigned method_of(const char *name)
 }
 
 /* `raw` follows "/api" and may have a query. */
-static bool find(struct cf_call *c, const char *method, char *raw)
+static bool find(struct cf_call *c, unsigned method, char *raw)
 {
     const struct route_table *tables[] = {&table};
     char *query = strchr(raw, '?');
@@ -85,7 +85,7 @@ static bool find(struct cf_call *c, const char *method, char *raw)
         cf_error(c, &err);
         return false;
     }
-    router_find(tables, 1, true, raw, &c->path, method_of(method), &c->match);
+    router_find(tables, 1, true, raw, &c->path, method, &c->match);
     if (c->match.route != NULL)
         return true;
     if (c->match.allow != 0)
@@ -95,7 +95,7 @@ static bool find(struct cf_call *c, const char *method, char *raw)
     return false;
 }
 
-void cf_dispatch(struct cf_call *c, const char *method, const char *raw_path)
+void cf_dispatch(struct cf_call *c, unsigned method, const char *raw_path)
 {
     char *raw = hf_xstrdup(raw_path);
     const struct route *r;

@@ -82,12 +82,8 @@ static void call_on_disconnect(void *arg)
 
 void cf_call_http(struct http_request *rq)
 {
-    static const struct {
-        enum http_method method;
-        const char *name;
-    } names[] = {{HTTP_POST_M, "POST"}, {HTTP_PUT_M, "PUT"}, {HTTP_DELETE_M, "DELETE"}};
     struct cf_call *c = call_new(cf_of(rq), http_role(rq));
-    const char *session = http_header(rq, "X-Session-Id"), *method = "GET", *text;
+    const char *session = http_header(rq, "X-Session-Id"), *text;
     struct buf path = {0};
     struct hf_error err;
     size_t len;
@@ -95,16 +91,13 @@ void cf_call_http(struct http_request *rq)
     c->rq = rq;
     c->header_session = hf_xstrdup(session);
     http_set_user(rq, c, call_on_disconnect);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (http_method(rq) == names[i].method)
-            method = names[i].name;
     text = http_body(rq, &len);
     if (len > 0 && (c->body = json_parse(text, len, &err)) == NULL) {
         cf_fail(c, 400, "VALIDATION_FAILED", err.detail);
         return;
     }
     buf_printf(&path, "/%s?%s", http_param(rq, "*"), http_query_raw(rq));
-    cf_dispatch(c, method, buf_cstr(&path));
+    cf_dispatch(c, http_method(rq), buf_cstr(&path));
     buf_fini(&path);
 }
 
@@ -118,7 +111,7 @@ void cf_call_mux(struct cf *cf, struct cf_mux *m, enum role role, const struct c
     c->body = a->body;
     cf_mux_add(m, c);
     if (strncmp(a->path, "/api/", 5) == 0)
-        cf_dispatch(c, a->method, a->path + 4);
+        cf_dispatch(c, cf_method(a->method), a->path + 4);
     else
         cf_fail(c, 404, "UNKNOWN_ERROR", "The requested endpoint was not found");
 }

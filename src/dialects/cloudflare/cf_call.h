@@ -78,7 +78,8 @@ void cf_call_cancel(struct cf_call *c, enum cf_close_reason why);
 
 /* cf_api.c: finds the handler and calls it, or replies with an error. */
 typedef void cf_handler(struct cf_call *c);
-void cf_dispatch(struct cf_call *c, const char *method, const char *raw_path);
+void cf_dispatch(struct cf_call *c, unsigned method, const char *raw_path);
+unsigned cf_method(const char *name); /* 0: unknown */
 
 /* The calls behind "/api", dispatched by cf_dispatch(). Their handlers are private to cf_api.c. */
 #define CF_API_ROWS 16

@@ -16,38 +16,52 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "dialects/cloudflare/cf_wire.h"
-#include "dialects/common/console.h"
 
 /* --- to the client -------------------------------------------------------------------------- */
 
-static void send_json(struct console *c, struct json_out *o)
+struct json_out cf_message(struct cf *cf, const char *type)
 {
-    json_close(o, '}');
-    ws_send_text(console_ws(c), buf_data(o->buf), o->buf->len);
-}
-
-static struct json_out message(struct console *c, const char *type)
-{
-    struct json_out o = dialect_reply_open(console_user(c));
+    struct json_out o = dialect_reply_open(&cf->base);
 
     json_kstr(&o, "type", type);
     return o;
 }
 
-static void send_error(struct console *c, const char *text)
+void cf_message_send(struct console *c, struct json_out *o)
 {
-    struct json_out o = message(c, "error");
+    json_close(o, '}');
+    ws_send_text(console_ws(c), buf_data(o->buf), o->buf->len);
+}
+
+void cf_message_error(struct cf *cf, struct console *c, const char *text)
+{
+    struct json_out o = cf_message(cf, "error");
 
     json_kstr(&o, "message", text);
-    send_json(c, &o);
+    cf_message_send(c, &o);
+}
+
+static void send_error(struct console *c, const char *text)
+{
+    cf_message_error(console_user(c), c, text);
+}
+
+/* The addon sends its size on its own, so a client that may only watch gets no error each time. */
+void cf_pty_resize(struct cf *cf, struct console *c, int64_t cols, int64_t rows)
+{
+    struct hf_error err;
+
+    if (ws_role(console_ws(c)) >= ROLE_TYPE &&
+        viewer_resize(console_viewer(c), rows, cols, &err) < 0)
+        cf_message_error(cf, c, err.detail);
 }
 
 static void pty_ready(struct console *c, uint64_t offset)
 {
-    struct json_out o = message(c, "ready");
+    struct json_out o = cf_message(console_user(c), "ready");
 
     (void)offset;
-    send_json(c, &o);
+    cf_message_send(c, &o);
 }
 
 static void pty_snapshot(struct console *c, uint64_t offset, size_t len)
@@ -74,12 +88,12 @@ static void fresh_gap(struct console *c, uint64_t from, uint64_t to)
 
 static void pty_exited(struct console *c, const struct exit_record *x)
 {
-    struct json_out o = message(c, "exit");
+    struct json_out o = cf_message(console_user(c), "exit");
 
     json_kint(&o, "code", x->exit_code >= 0 ? x->exit_code : 1);
     if (x->signum > 0)
         json_kstr(&o, "signal", signal_name(x->signum));
-    send_json(c, &o);
+    cf_message_send(c, &o);
     console_close(c, 1000, "Terminal exited");
 }
 
@@ -90,22 +104,16 @@ static void pty_refused(struct console *c, const struct hf_error *err)
     send_error(c, err->detail);
 }
 
-/* The addon sends its size on its own, so a client that may only watch gets no error each time. */
 static void pty_text(struct console *c, const char *text, size_t len)
 {
     int64_t cols, rows;
-    struct hf_error err;
 
     switch (cf_control_decode(text, len, &cols, &rows)) {
     case CF_CONTROL_BAD: send_error(c, "Invalid control message"); break;
     case CF_CONTROL_SIZE:
         send_error(c, "Invalid dimensions: cols and rows must be positive");
         break;
-    case CF_CONTROL_RESIZE:
-        if (ws_role(console_ws(c)) >= ROLE_TYPE &&
-            viewer_resize(console_viewer(c), rows, cols, &err) < 0)
-            send_error(c, err.detail);
-        break;
+    case CF_CONTROL_RESIZE: cf_pty_resize(console_user(c), c, cols, rows); break;
     default: break;
     }
 }

@@ -7,6 +7,7 @@
 #define HF_DIALECTS_CLOUDFLARE_CF_PTY_H
 
 #include "dialects/cloudflare/cf_launch.h"
+#include "dialects/common/console.h"
 
 /* Accepts the WebSocket, reports the error and closes: these clients see a refusal no other way. */
 void cf_refuse_socket(struct http_request *rq, int code, const char *text);
@@ -14,6 +15,12 @@ void cf_refuse_socket(struct http_request *rq, int code, const char *text);
 void cf_refuse_text(struct http_request *rq, int status, const char *text);
 /* cols and rows of the query where they are valid sizes; else unchanged. */
 void cf_query_size(const struct http_request *rq, int64_t *cols, int64_t *rows);
+
+/* JSON messages to the client of a terminal. */
+struct json_out cf_message(struct cf *cf, const char *type);
+void cf_message_send(struct console *c, struct json_out *o);
+void cf_message_error(struct cf *cf, struct console *c, const char *text);
+void cf_pty_resize(struct cf *cf, struct console *c, int64_t cols, int64_t rows);
 
 /* Attaches a client of the stable generation. `fresh`: replay all output instead of the screen. */
 void cf_pty_attach(struct http_request *rq, struct process *p, bool fresh);

@@ -88,27 +88,33 @@ void cf_fail(struct cf_call *c, int status, const char *code, const char *messag
     cf_fail_about(c, status, code, message, NULL, NULL);
 }
 
-/* The client retries after a 503, so a permanent condition must not be reported as one. */
+/* The platform's words. The client retries after a 503, so a permanent condition must not be
+ * reported as one. */
+static const struct {
+    enum hf_code code;
+    int status; /* 0: our own */
+    const char *word;
+} words[] = {
+    {HF_E_no_such_process, 0, "PROCESS_NOT_FOUND"},
+    {HF_E_session_exists, 0, "SESSION_ALREADY_EXISTS"},
+    {HF_E_spawn_failed, 500, "PROCESS_ERROR"},
+    {HF_E_user_unknown, 500, "PROCESS_ERROR"},
+    {HF_E_no_such_session, 410, "SESSION_DESTROYED"},
+    {HF_E_forbidden, 0, "PERMISSION_DENIED"},
+    {HF_E_tag_in_use, 0, "RESOURCE_BUSY"},
+};
+
 void cf_error(struct cf_call *c, const struct hf_error *err)
 {
     int status = hf_code_status(err->code);
-    const char *code = "INTERNAL_ERROR";
+    const char *word = status < 500 && status != 429 ? "VALIDATION_FAILED" : "INTERNAL_ERROR";
 
-    switch (err->code) {
-    case HF_E_no_such_process: code = "PROCESS_NOT_FOUND"; break;
-    case HF_E_session_exists: code = "SESSION_ALREADY_EXISTS"; break;
-    case HF_E_spawn_failed:
-    case HF_E_user_unknown: code = "PROCESS_ERROR", status = 500; break;
-    case HF_E_no_such_session: code = "SESSION_DESTROYED", status = 410; break;
-    case HF_E_forbidden: code = "PERMISSION_DENIED"; break;
-    case HF_E_tag_in_use: code = "RESOURCE_BUSY"; break;
-    default:
-        if (status < 500 && status != 429)
-            code = "VALIDATION_FAILED";
-        else if (status == 503)
-            status = 500;
-    }
-    cf_fail(c, status, code, err->detail);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].code == err->code) {
+            status = words[i].status != 0 ? words[i].status : status;
+            word = words[i].word;
+        }
+    cf_fail(c, status == 503 ? 500 : status, word, err->detail);
 }
 
 /* --- streams ---------------------------------------------------------------------------------- */

@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "dialects/cloudflare/cf_pty.h"
 #include "dialects/cloudflare/cf_wire.h"
-#include "dialects/common/console.h"
 #include "dialects/common/request_checks.h"
 
 #define CURSOR_SCREEN "screen"
@@ -34,25 +33,12 @@ struct cf_terminal {
 
 static struct json_out message(struct console *c, const char *type)
 {
-    const struct cf_terminal *t = console_user(c);
-    struct json_out o = dialect_reply_open(&t->cf->base);
-
-    json_kstr(&o, "type", type);
-    return o;
-}
-
-static void send_json(struct console *c, struct json_out *o)
-{
-    json_close(o, '}');
-    ws_send_text(console_ws(c), buf_data(o->buf), o->buf->len);
+    return cf_message(((const struct cf_terminal *)console_user(c))->cf, type);
 }
 
 static void send_error(struct console *c, const char *text)
 {
-    struct json_out o = message(c, "error");
-
-    json_kstr(&o, "message", text);
-    send_json(c, &o);
+    cf_message_error(((const struct cf_terminal *)console_user(c))->cf, c, text);
 }
 
 static void put_cursor(struct json_out *o, uint64_t at)
@@ -74,7 +60,7 @@ static void send_chunk(struct console *c, const char *bytes, size_t len, const u
     else
         json_kstr(&o, "cursor", CURSOR_SCREEN);
     json_ku64(&o, "byteLength", len);
-    send_json(c, &o);
+    cf_message_send(c, &o);
     ws_send(console_ws(c), WS_BINARY, &iov, 1);
 }
 
@@ -96,7 +82,7 @@ static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
         return;
     o = message(c, "truncated");
     json_kstr(&o, "cursor", CURSOR_SCREEN);
-    send_json(c, &o);
+    cf_message_send(c, &o);
 }
 
 static void terminal_snapshot(struct console *c, uint64_t offset, size_t len)
@@ -127,7 +113,7 @@ static void terminal_exited(struct console *c, const struct exit_record *x)
         json_kint(&o, "signal", x->signum);
     json_kbool(&o, "timedOut", x->kind == EXIT_TIMED_OUT);
     json_close(&o, '}');
-    send_json(c, &o);
+    cf_message_send(c, &o);
     console_close(c, 1000, "Terminal exited");
 }
 
@@ -136,15 +122,6 @@ static void terminal_exited(struct console *c, const struct exit_record *x)
 static void terminal_refused(struct console *c, const struct hf_error *err)
 {
     send_error(c, err->detail);
-}
-
-static void terminal_resize(struct console *c, int64_t cols, int64_t rows)
-{
-    struct hf_error err;
-
-    if (ws_role(console_ws(c)) >= ROLE_TYPE &&
-        viewer_resize(console_viewer(c), rows, cols, &err) < 0)
-        send_error(c, err.detail);
 }
 
 static void terminal_interrupt(struct console *c)
@@ -166,10 +143,11 @@ static void terminal_terminate(struct console *c)
 
 static void terminal_text(struct console *c, const char *text, size_t len)
 {
+    const struct cf_terminal *t = console_user(c);
     int64_t cols, rows;
 
     switch (cf_control_decode(text, len, &cols, &rows)) {
-    case CF_CONTROL_RESIZE: terminal_resize(c, cols, rows); break;
+    case CF_CONTROL_RESIZE: cf_pty_resize(t->cf, c, cols, rows); break;
     case CF_CONTROL_INTERRUPT: terminal_interrupt(c); break;
     case CF_CONTROL_TERMINATE: terminal_terminate(c); break;
     case CF_CONTROL_SIZE:
@@ -204,7 +182,7 @@ static void send_ready(struct console *c, const char *cursor)
 
     if (cursor != NULL)
         json_kstr(&o, "cursor", cursor);
-    send_json(c, &o);
+    cf_message_send(c, &o);
 }
 
 /* False: not a cursor of ours. */
