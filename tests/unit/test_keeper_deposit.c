@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "failing.h"
 #include "keeper/keeper_own.h"
+#include "keeper/tree_signal.h"
 #include "keeper/upgrade_state.h"
 #include "vault/vault_store.h"
 
@@ -75,6 +76,7 @@ static void begin(struct play *p)
     (void)cgroup_resume(&p->k.cgroup, "", 0);
     table_init(&p->k.table);
     deferred_init(&p->k);
+    tree_signal_init(&p->k);
     list_init(&p->k.spawns.flying);
     worker_init(&p->k);
     REQUIRE(deposit_attach(&p->k, &p->ends) == 0);
@@ -372,6 +374,171 @@ TEST(a_vault_that_is_lost_is_done_without)
     shutdown(p.vault_end, SHUT_RDWR);
     deposit_read(&p.k);
     EXPECT_INT(p.k.deposit.channel.fd, -1);
+    end(&p);
+}
+
+/* --- without the vault that was its processes' parent ---------------------- */
+
+/* A child that waits; as a process of ours it leads a session. Its pid. */
+static pid_t fork_waiting(bool leads)
+{
+    int pipe_fds[2];
+    char byte = 0;
+    pid_t pid;
+
+    REQUIRE(pipe2(pipe_fds, O_CLOEXEC) == 0);
+    pid = fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+        alarm(TEST_SECONDS);
+        if (leads)
+            setsid();
+        (void)!__real_write(pipe_fds[1], &byte, 1);
+        for (;;)
+            pause();
+    }
+    REQUIRE(read(pipe_fds[0], &byte, 1) == 1);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+    return pid;
+}
+
+static void kill_and_reap(pid_t pid)
+{
+    EXPECT_INT(__real_kill(pid, SIGKILL), 0);
+    EXPECT_INT(waitpid(pid, NULL, 0), pid);
+}
+
+/* Running, and started by the previous keeper. */
+static struct entry *add_inherited(struct play *p, pid_t pid)
+{
+    struct entry *e = add(p, pid);
+
+    REQUIRE(deposit_begin(&p->k, e, e->pub.id) == 0);
+    deposit_started(&p->k, e);
+    e->row->parent = 777;
+    return e;
+}
+
+static bool is_lost(const struct entry *e)
+{
+    return e->pub.exited && e->pub.status == K_STATUS_LOST && row_state(e->row) == ROW_EXITED;
+}
+
+static void lose_vault(struct play *p)
+{
+    shutdown(p->vault_end, SHUT_RDWR);
+    deposit_read(&p->k);
+    REQUIRE(p->k.deposit.channel.fd < 0);
+    inherited_step(&p->k);
+}
+
+/* One turn of the keeper's loop, which waits for an event if `ms` is -1. */
+static void poll_inherited(struct play *p, int ms)
+{
+    struct pollfd polls[8];
+
+    REQUIRE(p->k.inherited.count <= 8);
+    inherited_poll_set(&p->k, polls);
+    EXPECT((poll(polls, p->k.inherited.count, ms) > 0) == (ms < 0));
+    inherited_poll_done(&p->k, polls, p->k.inherited.count);
+}
+
+TEST(while_the_vault_lives_it_reports_inherited_exits)
+{
+    struct play p;
+
+    begin(&p);
+    (void)add_inherited(&p, 1010);
+    inherited_step(&p.k);
+    EXPECT(!p.k.inherited.begun);
+    EXPECT_INT((int)p.k.inherited.count, 0);
+    end(&p);
+}
+
+TEST(inherited_processes_are_watched_when_the_vault_has_died)
+{
+    pid_t living = fork_waiting(true), gone = fork_waiting(true), other = fork_waiting(false);
+    struct entry *l, *g, *o, *forgotten;
+    struct play p;
+
+    kill_and_reap(gone);
+    begin(&p);
+    l = add_inherited(&p, living);
+    g = add_inherited(&p, gone);
+    o = add_inherited(&p, other); /* leads no session: the number belongs to another process now */
+    lose_vault(&p);
+    EXPECT(!l->pub.exited && is_lost(g) && is_lost(o));
+    EXPECT_INT((int)p.k.inherited.count, 1);
+    inherited_step(&p.k); /* once is enough */
+    EXPECT_INT((int)p.k.inherited.count, 1);
+    poll_inherited(&p, 0);
+    EXPECT(!l->pub.exited);
+    EXPECT_INT(__real_kill(living, SIGKILL), 0);
+    poll_inherited(&p, -1);
+    EXPECT(is_lost(l));
+    poll_inherited(&p, 0); /* it is reported once */
+    EXPECT_INT(waitpid(living, NULL, 0), living);
+    kill_and_reap(other);
+    inherited_fini(&p.k);
+
+    /* One that was deleted before its end is reported has no entry any more. */
+    living = fork_waiting(true);
+    forgotten = add_inherited(&p, living);
+    inherited_step(&p.k);
+    EXPECT_INT((int)p.k.inherited.count, 1);
+    deposit_forget(&p.k, forgotten);
+    list_remove(&forgotten->deferred);
+    table_remove(&p.k.table, forgotten);
+    EXPECT_INT(__real_kill(living, SIGKILL), 0);
+    poll_inherited(&p, -1);
+    EXPECT_INT(waitpid(living, NULL, 0), living);
+    inherited_fini(&p.k);
+    end(&p);
+}
+
+TEST(own_children_are_not_watched_when_the_vault_has_died)
+{
+    struct entry *own, *ended;
+    struct play p;
+
+    begin(&p);
+    own = add_inherited(&p, 1010);
+    ended = add_inherited(&p, 1011);
+    ended->pub.exited = true;
+    FAIL(procfs_parent, .give = true, .instead = p.k.pid, .times = -1);
+    p.k.worker.pid = 1012;
+    lose_vault(&p);
+    FAIL(procfs_parent, .error = 0);
+    EXPECT_INT((int)p.k.inherited.count, 0);
+    EXPECT(!own->pub.exited);
+    EXPECT_INT(p.k.worker.pid, 1012);
+    end(&p);
+}
+
+/* No other worker may start before it is dead, and its counts are unknown then. */
+TEST(the_worker_of_the_previous_keeper_is_watched_when_the_vault_has_died)
+{
+    pid_t pid = fork_waiting(false);
+    struct play p;
+
+    begin(&p);
+    p.k.worker.pid = pid;
+    p.k.worker.inherited = true;
+    lose_vault(&p);
+    EXPECT_INT((int)p.k.inherited.count, 1);
+    EXPECT_INT(p.k.worker.pid, pid);
+    EXPECT_INT(__real_kill(pid, SIGKILL), 0);
+    poll_inherited(&p, -1);
+    EXPECT_INT(p.k.worker.pid, 0);
+    EXPECT(!p.k.worker.past[0].known);
+    EXPECT_INT(waitpid(pid, NULL, 0), pid);
+    inherited_fini(&p.k);
+
+    p.k.worker.pid = pid; /* it is dead already */
+    inherited_step(&p.k);
+    EXPECT_INT((int)p.k.inherited.count, 0);
+    EXPECT_INT(p.k.worker.pid, 0);
     end(&p);
 }
 
