@@ -33,7 +33,7 @@ static void try_start(const json_t *tree, bool run)
     struct hf_error err = {0};
     struct agent_request a;
     int rc = run ? agent_decode_run(&a, tree, &config, &err) : agent_decode_create(&a, tree, &err);
-    const struct spawn_spec *s = &a.spec;
+    const struct spawn_spec *s = &a.body.spec;
 
     check_refusal(rc, &err);
     if (rc == 0) {

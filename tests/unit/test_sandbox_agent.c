@@ -24,13 +24,13 @@ TEST(a_create_has_pipes_unless_a_terminal_is_asked_for)
     struct agent_request a;
 
     EXPECT_INT(agent_decode_create(&a, plain, &err), 0);
-    EXPECT(!a.spec.pty && a.spec.stdin_mode == STDIN_PIPE);
-    EXPECT_U64(a.spec.arg_count, 2);
-    EXPECT_STR(a.spec.args[1], "a b");
+    EXPECT(!a.body.spec.pty && a.body.spec.stdin_mode == STDIN_PIPE);
+    EXPECT_U64(a.body.spec.arg_count, 2);
+    EXPECT_STR(a.body.spec.args[1], "a b");
     agent_request_fini(&a);
     EXPECT_INT(agent_decode_create(&a, tty, &err), 0);
-    EXPECT(a.spec.pty && a.spec.stdin_mode == STDIN_DEFAULT);
-    EXPECT_STR(a.spec.metadata_json, "{\"interactive\":true}");
+    EXPECT(a.body.spec.pty && a.body.spec.stdin_mode == STDIN_DEFAULT);
+    EXPECT_STR(a.body.spec.metadata_json, "{\"interactive\":true}");
     agent_request_fini(&a);
 }
 
@@ -53,7 +53,7 @@ TEST(a_run_is_bounded_by_the_config)
         struct agent_request a;
 
         EXPECT_INT(agent_decode_run(&a, body, &config, &err), 0);
-        EXPECT_INT(a.spec.timeout_ms, rows[i].timeout_ms);
+        EXPECT_INT(a.body.spec.timeout_ms, rows[i].timeout_ms);
         EXPECT_INT(a.max_output, rows[i].max_output);
         agent_request_fini(&a);
     }

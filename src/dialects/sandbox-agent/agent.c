@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent.c - creation and teardown of the dialect, its routes, replies and errors. Layer: dialects.
+ * agent.c - routes, errors and settings of the dialect. Layer: dialects.
  */
 #include "dialects/sandbox-agent/agent.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/text.h"
+#include "engine/notes.h"
 
+#define CONFIG_NOTE "sandbox-agent.config"
 #define PROBLEM_TYPE "application/problem+json"
 
 /* --- errors ------------------------------------------------------------------ */
@@ -24,8 +22,7 @@ struct problem {
 static void problem_send(struct http_request *rq, const struct problem *p, const char *detail,
                          const char *key, const char *value)
 {
-    struct agent *a = agent_of(rq);
-    struct json_out o = agent_reply_open(a);
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
     char type[64];
 
     snprintf(type, sizeof type, "urn:sandbox-agent:error:%s", p->code);
@@ -42,10 +39,10 @@ static void problem_send(struct http_request *rq, const struct problem *p, const
         json_close(&o, '}');
     }
     json_close(&o, '}');
-    http_reply(rq, p->status, PROBLEM_TYPE, buf_data(&a->scratch), a->scratch.len);
+    http_reply(rq, p->status, PROBLEM_TYPE, buf_data(o.buf), o.buf->len);
 }
 
-void agent_invalid(struct http_request *rq, int status, const char *detail)
+static void invalid(struct http_request *rq, int status, const char *detail)
 {
     struct problem p = {status, "invalid_request",
                         status == 413   ? "Payload Too Large"
@@ -85,7 +82,7 @@ static void stream_error(struct http_request *rq, const struct hf_error *err)
     problem_send(rq, &p, text, NULL, NULL);
 }
 
-void agent_error(struct http_request *rq, const struct hf_error *err)
+static void agent_error(struct http_request *rq, const struct hf_error *err)
 {
     static const struct problem token = {401, "token_invalid", "Token Invalid"};
     int status = hf_code_status(err->code);
@@ -96,99 +93,91 @@ void agent_error(struct http_request *rq, const struct hf_error *err)
         problem_send(rq, &token, "token invalid", "message", "missing or invalid bearer token");
         return;
     case HF_E_no_such_process: unknown_process(rq); return;
-    case HF_E_not_found: agent_invalid(rq, 404, "endpoint not found"); return;
+    case HF_E_not_found: invalid(rq, 404, "endpoint not found"); return;
     case HF_E_spawn_failed:
     case HF_E_user_unknown:
     case HF_E_no_pty: stream_error(rq, err); return;
     case HF_E_too_many_processes:
     case HF_E_journal_memory_full: agent_conflict(rq, err->detail); return;
     case HF_E_bad_type:
-    case HF_E_missing_field: agent_invalid(rq, 422, err->detail); return;
+    case HF_E_missing_field: invalid(rq, 422, err->detail); return;
     default: break;
     }
     if (status == 409)
         agent_conflict(rq, err->detail);
     else if (status < 500)
-        agent_invalid(rq, status, err->detail);
+        invalid(rq, status, err->detail);
     else
         problem_send(rq, &other, err->detail, NULL, NULL);
 }
 
-/* --- replies --------------------------------------------------------------------- */
+/* --- settings: limits that a client may set, kept for the next worker ------------------------ */
 
-struct json_out agent_reply_open(struct agent *a)
+static struct json_out config_write(struct agent *a)
 {
-    struct json_out o;
+    struct json_out o = dialect_reply_open(&a->base);
 
-    buf_clear(&a->scratch);
-    json_out_init(&o, &a->scratch);
-    json_open(&o, '{');
+    for (size_t i = 0; i < AGENT_CONFIG_FIELDS; i++)
+        json_kint(&o, agent_config_fields[i].name, *agent_config_at(&a->config, i));
     return o;
 }
 
-void agent_send(struct http_request *rq, int status, struct json_out *o)
+static void config_get(struct http_request *rq)
 {
-    json_close(o, '}');
-    http_reply_json(rq, status, o->buf);
+    struct json_out o = config_write(agent_of(rq));
+
+    dialect_reply_send(rq, 200, &o);
 }
 
-void agent_write_code(struct json_out *o, const struct exit_record *x)
+/* Without room for the note, only this worker has them. */
+static void config_set(struct http_request *rq)
 {
-    if (x->code >= 0)
-        json_kint(o, "exitCode", x->code);
-    else
-        json_knull(o, "exitCode");
-}
-
-/* --- decoding requests ------------------------------------------------------------- */
-
-json_t *agent_body(struct http_request *rq)
-{
-    struct hf_error err;
-    size_t len;
-    const char *text = http_body(rq, &len);
-    json_t *body = json_parse(text, len, &err);
+    json_auto_t *body = dialect_body(rq);
+    struct agent *a = agent_of(rq);
+    struct agent_config c = {0};
+    struct hf_error err = {0};
+    struct json_out o;
 
     if (body == NULL)
-        agent_error(rq, &err);
-    return body;
+        return;
+    if (agent_decode_config(&c, body, &err) < 0) {
+        http_reply_error(rq, &err);
+        return;
+    }
+    a->config = c;
+    o = config_write(a);
+    json_close(&o, '}');
+    (void)engine_note_set(a->base.engine, CONFIG_NOTE, buf_data(o.buf), o.buf->len);
+    http_reply_json(rq, 200, o.buf);
 }
 
-struct process *agent_process(struct http_request *rq)
+static void agent_init(struct dialect_base *b)
 {
-    struct process *p = engine_find(agent_of(rq)->engine, http_param(rq, "id"), NULL);
+    struct agent *a = list_entry(b, struct agent, base);
+    size_t len = 0;
+    const char *text = engine_note(b->engine, CONFIG_NOTE, &len);
+    json_auto_t *kept = text != NULL ? json_parse(text, len, NULL) : NULL;
+    struct agent_config c = {0};
 
-    if (p == NULL)
-        unknown_process(rq);
-    return p;
-}
-
-bool agent_number(struct http_request *rq, const char *name, int64_t max, int64_t *out)
-{
-    const char *text = http_query(rq, name);
-    char detail[100];
-
-    if (text == NULL || text_to_i64(text, 0, max, out))
-        return true;
-    snprintf(detail, sizeof detail, "query parameter %s must be a number", name);
-    agent_invalid(rq, 400, detail);
-    return false;
+    a->config = (struct agent_config){64, 30000, 300000, 1 << 20, 10 << 20, 1 << 16};
+    if (kept != NULL && agent_decode_config(&c, kept, NULL) == 0)
+        a->config = c;
 }
 
 static void health(struct http_request *rq)
 {
-    struct json_out o = agent_reply_open(agent_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "status", "ok");
-    agent_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- routes --------------------------------------------------------------------------------- */
 
 static const struct route routes[] = {
     {HTTP_GET_M, "/v1/health", health, ROLE_WATCH, 0, 0, NULL},
-    {HTTP_GET_M, "/v1/processes/config", agent_config_get, ROLE_WATCH, 0, 0, NULL},
-    {HTTP_POST_M, "/v1/processes/config", agent_config_set, ROLE_OWN, 0, 0, NULL},
+    {HTTP_GET_M, "/v1/processes/config", config_get, ROLE_WATCH, 0, 0, NULL},
+    {HTTP_POST_M, "/v1/processes/config", config_set, ROLE_OWN, 0, 0, NULL},
     {HTTP_POST_M, "/v1/processes/run", agent_run, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/v1/processes", agent_list, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_POST_M, "/v1/processes", agent_create, ROLE_OWN, 0, 0, NULL},
@@ -206,46 +195,6 @@ static const struct route routes[] = {
 /* A browser's WebSocket cannot send headers; other calls do not accept the token in the query. */
 static const struct auth_ways ways = {.upgrade_query = "access_token"};
 
-static void *agent_make(const struct dialect_host *host)
-{
-    struct agent *a = hf_xalloc(sizeof *a);
-
-    a->engine = host->engine;
-    a->loop = host->loop;
-    a->config = (struct agent_config){64, 30000, 300000, 1 << 20, 10 << 20, 1 << 16};
-    agent_config_recall(a);
-    list_init(&a->pending);
-    input_call_queue_init(&a->typing, &a->pending);
-    a->table = (struct route_table){
-        .prefix = "/dialects/sandbox-agent",
-        .routes = routes,
-        .count = sizeof routes / sizeof *routes,
-        .error = agent_error,
-        .context = a,
-        .ways = &ways,
-    };
-    return a;
-}
-
-static const struct route_table *agent_routes(void *self)
-{
-    return &((struct agent *)self)->table;
-}
-
-static void agent_drain(void *self)
-{
-    pending_drain(&((struct agent *)self)->pending);
-}
-
-static void agent_free(void *self)
-{
-    struct agent *a = self;
-
-    pending_free(&a->pending);
-    buf_fini(&a->scratch);
-    free(a);
-}
-
 static const struct route_group groups[] = {
     {"", routes, sizeof routes / sizeof *routes},
     {NULL, NULL, 0},
@@ -257,8 +206,7 @@ const struct dialect sandbox_agent_dialect = {
     .prefix = "/dialects/sandbox-agent",
     .groups = groups,
     .ways = &ways,
-    .make = agent_make,
-    .routes = agent_routes,
-    .drain = agent_drain,
-    .free = agent_free,
+    .error = agent_error,
+    .size = sizeof(struct agent),
+    .init = agent_init,
 };

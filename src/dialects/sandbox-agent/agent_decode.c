@@ -4,13 +4,10 @@
  */
 #include "dialects/sandbox-agent/agent_decode.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/braces.h"
 #include "base/limits.h"
 #include "base/text.h"
-#include "dialects/common/spawn_decode.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define RUN_GRACE_MS 50 /* at a timeout TERM is only a courtesy */
@@ -56,87 +53,65 @@ int agent_decode_config(struct agent_config *c, const json_t *body, struct hf_er
 
 /* --- commands ---------------------------------------------------------------------------- */
 
-struct agent_decode_body {
-    const char *command, *cwd;
-    json_t *args, *env;
-    bool tty, interactive;
-    int64_t timeout_ms, max_output;
-};
-
-#define FIELD(n, k, m, ...)                                                                        \
-    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct agent_decode_body, m),         \
-           .nullable = true, __VA_ARGS__)
 #define FIELDS_OF_BOTH                                                                             \
-    FIELD("command", STR, command, .required = true, .min = 1), FIELD("cwd", STR, cwd),            \
-        FIELD("args", ARRAY, args), FIELD("env", OBJECT, env)
+    SPEC_FIELD("command", STR, spec.command, .required = true, .min = 1),                          \
+        SPEC_FIELD("cwd", STR, spec.cwd), SPEC_FIELD("args", ARRAY, args),                         \
+        SPEC_FIELD("env", OBJECT, env)
 
 static const struct json_field create_fields[] = {
     FIELDS_OF_BOTH,
-    FIELD("tty", BOOL, tty),
-    FIELD("interactive", BOOL, interactive),
+    SPEC_FIELD("tty", BOOL, spec.pty),
+    {.name = "interactive",
+     .kind = JSON_F_BOOL,
+     .offset = offsetof(struct agent_request, interactive),
+     .nullable = true},
 };
 static const struct json_field run_fields[] = {
     FIELDS_OF_BOTH,
-    FIELD("timeoutMs", INT, timeout_ms, .max = INT64_MAX),
-    FIELD("maxOutputBytes", INT, max_output, .max = INT64_MAX),
+    SPEC_FIELD("timeoutMs", INT, spec.timeout_ms, .max = INT64_MAX),
+    {.name = "maxOutputBytes",
+     .kind = JSON_F_INT,
+     .offset = offsetof(struct agent_request, max_output),
+     .max = INT64_MAX,
+     .nullable = true},
 };
-
-static int decode_start(struct agent_request *a, const struct agent_decode_body *b,
-                        struct hf_error *err)
-{
-    struct spawn_spec *s = &a->spec;
-    int rc = spawn_request_args(b->args, &a->args, &s->arg_count, err);
-
-    if (rc < 0 || (rc = spawn_request_env(b->env, &a->env, &s->env_count, err)) < 0)
-        return rc;
-    s->args = a->args;
-    s->env = a->env;
-    s->command = b->command;
-    s->cwd = b->cwd;
-    s->source = SOURCE_AGENT;
-    return 0;
-}
 
 int agent_decode_create(struct agent_request *a, const json_t *body, struct hf_error *err)
 {
-    struct agent_decode_body b = {0};
+    struct spawn_spec *s = &a->body.spec;
     int rc;
 
     *a = (struct agent_request){0};
-    spec_init(&a->spec);
-    rc = json_decode_known(body, create_fields, COUNT(create_fields), &b, err);
-    if (rc < 0 || (rc = decode_start(a, &b, err)) < 0)
+    spec_body_init(&a->body);
+    rc = spec_body_decode(&a->body, body, create_fields, COUNT(create_fields), err);
+    if (rc < 0)
         return rc;
-    a->spec.pty = b.tty;
-    a->spec.stdin_mode = b.tty ? STDIN_DEFAULT : STDIN_PIPE;
-    a->spec.metadata_json = b.interactive ? "{\"interactive\":true}" : NULL;
+    s->source = SOURCE_AGENT;
+    s->stdin_mode = s->pty ? STDIN_DEFAULT : STDIN_PIPE;
+    s->metadata_json = a->interactive ? "{\"interactive\":true}" : NULL;
     return 0;
 }
 
 int agent_decode_run(struct agent_request *a, const json_t *body, const struct agent_config *c,
                      struct hf_error *err)
 {
-    struct agent_decode_body b = {.max_output = c->max_output};
+    struct spawn_spec *s = &a->body.spec;
     int rc;
 
-    *a = (struct agent_request){0};
-    spec_init(&a->spec);
-    rc = json_decode_known(body, run_fields, COUNT(run_fields), &b, err);
-    if (rc < 0 || (rc = decode_start(a, &b, err)) < 0)
+    *a = (struct agent_request){.max_output = c->max_output};
+    spec_body_init(&a->body);
+    s->timeout_ms = 0;
+    rc = spec_body_decode(&a->body, body, run_fields, COUNT(run_fields), err);
+    if (rc < 0)
         return rc;
-    a->spec.timeout_ms = b.timeout_ms == 0 ? c->default_run_ms : b.timeout_ms;
-    lower(&a->spec.timeout_ms, c->max_run_ms);
-    a->spec.grace_ms = RUN_GRACE_MS;
-    a->spec.stdin_mode = STDIN_NULL;
-    a->max_output = b.max_output;
+    s->source = SOURCE_AGENT;
+    if (s->timeout_ms == 0)
+        s->timeout_ms = c->default_run_ms;
+    lower(&s->timeout_ms, c->max_run_ms);
+    s->grace_ms = RUN_GRACE_MS;
+    s->stdin_mode = STDIN_NULL;
     lower(&a->max_output, c->max_output);
     return 0;
-}
-
-void agent_request_fini(struct agent_request *a)
-{
-    free(a->args);
-    free(a->env);
 }
 
 /* --- input and sizes ------------------------------------------------------------------------ */

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "engine/spawn/spec.h"
+#include "dialects/common/spec_decode.h"
 
 /* What POST /v1/processes/config sets, as in the original. All are above zero. */
 struct agent_config {
@@ -22,17 +22,19 @@ extern const struct json_field agent_config_fields[];
 int64_t *agent_config_at(struct agent_config *c, size_t i);
 int agent_decode_config(struct agent_config *c, const json_t *body, struct hf_error *err);
 
-/* The spec borrows from the tree and from here: keep both until engine_spawn() has returned. */
 struct agent_request {
-    struct spawn_spec spec;
-    const char **args;
-    struct spec_env *env;
+    struct spec_body body;
+    bool interactive;
     int64_t max_output; /* of a run */
 };
 int agent_decode_create(struct agent_request *a, const json_t *body, struct hf_error *err);
 int agent_decode_run(struct agent_request *a, const json_t *body, const struct agent_config *c,
                      struct hf_error *err);
-void agent_request_fini(struct agent_request *a); /* in either case */
+/* In either case. */
+static inline void agent_request_fini(struct agent_request *a)
+{
+    spec_body_fini(&a->body);
+}
 
 /* Appends at most `max` bytes to *bytes; base64 unless `encoding` specifies otherwise. */
 int agent_decode_input(const json_t *body, int64_t max, struct buf *bytes, struct hf_error *err);

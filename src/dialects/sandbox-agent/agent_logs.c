@@ -5,15 +5,27 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/follow.h"
 #include "dialects/sandbox-agent/agent.h"
+
+enum { LOG_COMBINED = -1, LOG_NONE = -2 };
+
+/* Which runs are requested. */
+struct agent_log_filter {
+    int stream;       /* enum stream, or LOG_COMBINED, or LOG_NONE */
+    const char *name; /* as requested */
+    uint64_t since;   /* sequences above this */
+    int64_t tail;     /* -1: all */
+};
 
 static const char *entry_stream(enum stream s)
 {
     return s == STREAM_TTY ? "pty" : stream_name(s);
 }
 
-bool log_wants(const struct log_filter *f, const struct slice *s)
+static bool log_wants(const struct agent_log_filter *f, const struct slice *s)
 {
     if (s->len == 0 || f->stream == LOG_NONE)
         return false;
@@ -21,7 +33,7 @@ bool log_wants(const struct log_filter *f, const struct slice *s)
 }
 
 /* Sequence numbers begin with 1. */
-void log_write(struct json_out *o, uint64_t number, const struct slice *s)
+static void log_write(struct json_out *o, uint64_t number, const struct slice *s)
 {
     json_open(o, '{');
     json_ku64(o, "sequence", number + 1);
@@ -36,7 +48,7 @@ void log_write(struct json_out *o, uint64_t number, const struct slice *s)
 }
 
 /* With a tail: the first of the last requested runs. */
-uint64_t log_begin(const struct log_filter *f, const struct journal *j)
+static uint64_t log_begin(const struct agent_log_filter *f, const struct journal *j)
 {
     uint64_t first = journal_run_first(j), n = journal_run_count(j);
     uint64_t begin = f->since > first ? f->since : first;
@@ -53,7 +65,7 @@ uint64_t log_begin(const struct log_filter *f, const struct journal *j)
     return n > begin ? n : begin;
 }
 
-static bool decode_stream(struct http_request *rq, struct process *p, struct log_filter *f)
+static bool decode_stream(struct http_request *rq, struct process *p, struct agent_log_filter *f)
 {
     static const struct {
         const char *name;
@@ -74,7 +86,7 @@ static bool decode_stream(struct http_request *rq, struct process *p, struct log
             f->stream = streams[i].stream;
             return true;
         }
-    agent_invalid(rq, 400, "stream must be stdout, stderr, combined or pty");
+    dialect_fail(rq, HF_E_bad_value, "stream must be stdout, stderr, combined or pty");
     return false;
 }
 
@@ -85,19 +97,19 @@ static bool decode_follow(struct http_request *rq, bool *follow)
     *follow = text != NULL && strcmp(text, "true") == 0;
     if (text == NULL || *follow || strcmp(text, "false") == 0)
         return true;
-    agent_invalid(rq, 400, "follow must be true or false");
+    dialect_fail(rq, HF_E_bad_value, "follow must be true or false");
     return false;
 }
 
 /* A client that reconnects sends its position and continues there: the tail was for its first
  * request, and would now skip what it has missed. */
-static bool decode_begin(struct http_request *rq, struct log_filter *f)
+static bool decode_begin(struct http_request *rq, struct agent_log_filter *f)
 {
     const char *last = http_header(rq, "Last-Event-ID");
     int64_t since = 0;
 
-    if (!agent_number(rq, "since", INT64_MAX, &since) ||
-        !agent_number(rq, "tail", INT64_MAX, &f->tail))
+    if (!dialect_query_number(rq, "since", 0, INT64_MAX, &since) ||
+        !dialect_query_number(rq, "tail", 0, INT64_MAX, &f->tail))
         return false;
     if (last != NULL && text_to_i64(last, 0, INT64_MAX, &since))
         f->tail = -1;
@@ -119,9 +131,9 @@ static uint64_t log_fit(const struct journal *j, uint64_t begin, uint64_t max)
     return n;
 }
 
-static void logs_reply(struct http_request *rq, struct process *p, const struct log_filter *f)
+static void logs_reply(struct http_request *rq, struct process *p, const struct agent_log_filter *f)
 {
-    struct json_out o = agent_reply_open(agent_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
     struct journal *j = process_journal(p);
     uint64_t max = (uint64_t)agent_of(rq)->config.max_log;
     struct process_view v;
@@ -139,20 +151,88 @@ static void logs_reply(struct http_request *rq, struct process *p, const struct 
             log_write(&o, i, &s);
     }
     json_close(&o, ']');
-    agent_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
+}
+
+/*
+ * The original never ends the stream at the exit. This one sends `exit` and ends, which its client
+ * understands.
+ */
+struct agent_follow {
+    struct follow follow;
+    struct agent *agent;
+    struct agent_log_filter filter;
+};
+
+static void follow_run(struct follow *base, const struct slice *s)
+{
+    struct agent_follow *f = list_entry(base, struct agent_follow, follow);
+    struct buf *text = &f->agent->base.scratch;
+    struct json_out o;
+
+    if (s->number < f->filter.since || !log_wants(&f->filter, s))
+        return;
+    buf_clear(text);
+    json_out_init(&o, text);
+    log_write(&o, s->number, s);
+    follow_send(base, "log", s->number + 1, text);
+}
+
+/* The next number shows the gap. */
+static void follow_gap(struct follow *f, uint64_t from, uint64_t to)
+{
+    (void)f, (void)from, (void)to;
+}
+
+static bool follow_exited(struct follow *base, const struct exit_record *x)
+{
+    struct agent_follow *f = list_entry(base, struct agent_follow, follow);
+    struct json_out o = dialect_reply_open(&f->agent->base);
+
+    agent_write_code(&o, x);
+    json_close(&o, '}');
+    follow_send(base, "exit", 0, o.buf);
+    return true;
+}
+
+static const struct follow_ops follow_ops = {
+    .bytes = follow_run,
+    .gap = follow_gap,
+    .exited = follow_exited,
+};
+
+/* Of future entries, those after `since` are sent. */
+static void follow_logs(struct http_request *rq, struct process *p,
+                        const struct agent_log_filter *filter)
+{
+    struct agent_follow *f = hf_xalloc(sizeof *f);
+    uint64_t run = log_begin(filter, process_journal(p));
+    uint64_t count = journal_run_count(process_journal(p));
+    const struct follow_open o = {.viewer = {.since = SINCE_OFFSET,
+                                             .offset = run < count ? run : count,
+                                             .runs = true,
+                                             .only_stream = -1}};
+    struct hf_error err = {0};
+
+    f->agent = agent_of(rq);
+    f->filter = *filter;
+    f->filter.name = NULL; /* belonged to the request */
+    http_add_header(rq, "Cache-Control", "no-cache");
+    if (follow_begin(&f->follow, &follow_ops, rq, p, &o, &err) < 0)
+        http_reply_error(rq, &err);
 }
 
 void agent_logs(struct http_request *rq)
 {
-    struct process *p = agent_process(rq);
-    struct log_filter f = {.tail = -1};
+    struct process *p = dialect_process(rq, "id");
+    struct agent_log_filter f = {.tail = -1};
     bool follow;
 
     if (p == NULL || !decode_stream(rq, p, &f) || !decode_begin(rq, &f) ||
         !decode_follow(rq, &follow))
         return;
     if (follow)
-        agent_follow(rq, p, &f);
+        follow_logs(rq, p, &f);
     else
         logs_reply(rq, p, &f);
 }

@@ -25,7 +25,7 @@ static void send_json(struct console *c, struct json_out *o)
 
 static void send_error(struct console *c, const char *message)
 {
-    struct json_out o = agent_reply_open(console_user(c));
+    struct json_out o = dialect_reply_open(console_user(c));
 
     json_kstr(&o, "type", "error");
     json_kstr(&o, "message", message);
@@ -34,7 +34,7 @@ static void send_error(struct console *c, const char *message)
 
 static void send_ready(struct console *c)
 {
-    struct json_out o = agent_reply_open(console_user(c));
+    struct json_out o = dialect_reply_open(console_user(c));
     struct process_view v;
 
     process_view(console_process(c), &v);
@@ -55,7 +55,7 @@ static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
 
 static void terminal_exited(struct console *c, const struct exit_record *x)
 {
-    struct json_out o = agent_reply_open(console_user(c));
+    struct json_out o = dialect_reply_open(console_user(c));
 
     json_kstr(&o, "type", "exit");
     agent_write_code(&o, x);
@@ -146,7 +146,7 @@ static void terminal_open(struct http_request *rq, struct process *p)
         .viewer = {.since = SINCE_LAST, .offset = REPLAY_BYTES, .only_stream = -1},
         .ops = &ops,
         .user = agent,
-        .pending = &agent->pending,
+        .pending = &agent->base.pending,
         .text_max = FRAME_BYTES,
     };
     struct hf_error err;
@@ -155,19 +155,19 @@ static void terminal_open(struct http_request *rq, struct process *p)
     if (c != NULL)
         send_ready(c);
     else if (err.code != HF_OK)
-        agent_error(rq, &err);
+        http_reply_error(rq, &err);
 }
 
 void agent_terminal(struct http_request *rq)
 {
-    struct process *p = agent_process(rq);
+    struct process *p = dialect_process(rq, "id");
     struct process_view v;
 
     if (p == NULL)
         return;
     process_view(p, &v);
     if (!v.pty)
-        agent_conflict(rq, "process is not a tty");
+        dialect_fail(rq, HF_E_not_a_terminal, "process is not a tty");
     else
         terminal_open(rq, p);
 }
