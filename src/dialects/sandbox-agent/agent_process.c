@@ -244,7 +244,7 @@ void agent_delete(struct http_request *rq)
     http_reply_empty(rq, 204);
 }
 
-/* --- resize, input, stop, kill --------------------------------------------------------------------------------- */
+/* --- resize, input, stop, kill --------------------------------------------------------------- */
 
 void agent_resize(struct http_request *rq)
 {
