@@ -38,7 +38,8 @@ static void call_on_disconnect(void *arg)
     c->out = NULL;
     if (c->kind->disconnected != NULL)
         c->kind->disconnected(c);
-    call_free(c);
+    if (!c->kind->stays)
+        call_free(c);
 }
 
 static void call_on_drain(struct pending *p)
@@ -48,6 +49,8 @@ static void call_on_drain(struct pending *p)
 
     if (c->kind->drain != NULL) {
         c->kind->drain(c);
+    } else if (c->kind->stays) {
+        return;
     } else if (c->out != NULL) {
         call_stream_abort(c);
     } else {
@@ -99,19 +102,22 @@ struct http_request *call_end(struct call *c)
 /* The reply may be written from what the call holds, so the call is freed after it. */
 void call_send(struct call *c, int status, struct json_out *o)
 {
-    dialect_reply_send(c->rq, status, o);
+    if (c->rq != NULL)
+        dialect_reply_send(c->rq, status, o);
     call_free(c);
 }
 
 void call_send_empty(struct call *c, int status)
 {
-    http_reply_empty(c->rq, status);
+    if (c->rq != NULL)
+        http_reply_empty(c->rq, status);
     call_free(c);
 }
 
 void call_fail(struct call *c, const struct hf_error *err)
 {
-    http_reply_error(c->rq, err);
+    if (c->rq != NULL)
+        http_reply_error(c->rq, err);
     call_free(c);
 }
 

@@ -22,8 +22,12 @@ struct call;
 struct call_kind {
     /* Frees what the call holds, not the call itself [it holds nothing]. */
     void (*release)(struct call *c);
-    /* The client disconnected; `release` follows [nothing]. */
+    /* The client disconnected; `release` follows, unless the call stays [nothing]. */
     void (*disconnected)(struct call *c);
+    /* The engine will call back with the call as its argument: a disconnect only sets rq to NULL,
+     * a drain leaves the call unless `drain` ends it, and the callback ends it. The functions that
+     * reply then send nothing. */
+    bool stays;
     /* The daemon drains: end the call, or leave it if it ends by itself soon [replies
      * shutting_down, or aborts the stream]. */
     void (*drain)(struct call *c);

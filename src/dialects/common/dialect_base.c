@@ -126,6 +126,22 @@ json_t *dialect_body(struct http_request *rq)
     return body;
 }
 
+json_t *dialect_object(struct http_request *rq)
+{
+    struct hf_error err = {0};
+    size_t len;
+    const char *text = http_body(rq, &len);
+    json_t *body = len == 0 ? json_object() : json_parse(text, len, &err);
+
+    if (json_is_object(body))
+        return body;
+    if (body != NULL)
+        hf_fail(&err, HF_E_bad_type, "the body must be a JSON object");
+    json_decref(body);
+    http_reply_error(rq, &err);
+    return NULL;
+}
+
 struct process *dialect_process(struct http_request *rq, const char *param)
 {
     struct hf_error err = {0};

@@ -48,6 +48,8 @@ void dialect_fail(struct http_request *rq, enum hf_code code, const char *fmt, .
 
 /* The body as JSON; the caller owns it. NULL: replied. */
 json_t *dialect_body(struct http_request *rq);
+/* The same for a body that must be an object; an absent body is an empty one. */
+json_t *dialect_object(struct http_request *rq);
 /* The process that this parameter of the path names. NULL: replied. */
 struct process *dialect_process(struct http_request *rq, const char *param);
 /* A number in the query; *out is unchanged when it is absent. False: replied. */
