@@ -4,42 +4,22 @@
  */
 #include "dialects/e2b/e2b.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/braces.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "dialects/common/file_op.h"
 #include "dialects/e2b/e2b_rpc.h"
 
-#define PREFIX "/dialects/e2b"
-
 /* --- replies ------------------------------------------------------------------------- */
-
-struct json_out e2b_reply(struct e2b *e)
-{
-    struct json_out o;
-
-    buf_clear(&e->scratch);
-    json_out_init(&o, &e->scratch);
-    json_open(&o, '{');
-    return o;
-}
-
-void e2b_send(struct http_request *rq, int status, struct json_out *o)
-{
-    json_close(o, '}');
-    http_reply_json(rq, status, o->buf);
-}
 
 void e2b_plain_error(struct http_request *rq, int status, const char *message)
 {
-    struct json_out o = e2b_reply(e2b_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kint(&o, "code", status);
     json_kstr(&o, "message", message);
-    e2b_send(rq, status, &o);
+    dialect_reply_send(rq, status, &o);
 }
 
 static bool is_rpc(const struct http_request *rq)
@@ -62,20 +42,6 @@ void e2b_error(struct http_request *rq, const struct hf_error *err)
         e2b_rpc_error(rq, err);
     else
         e2b_plain_error(rq, status, err->detail);
-}
-
-json_t *e2b_body(struct http_request *rq)
-{
-    struct hf_error err = {0};
-    size_t len;
-    const char *text = http_body(rq, &len);
-    json_t *body = len == 0 ? json_object() : json_parse(text, len, &err);
-
-    if (json_is_object(body))
-        return body;
-    e2b_plain_error(rq, 400, body == NULL ? err.detail : "the body must be a JSON object");
-    json_decref(body);
-    return NULL;
 }
 
 /* --- routes ----------------------------------------------------------------------------- */
@@ -129,50 +95,21 @@ static const struct route routes[] = {
 /* Authorization names a user of the machine, so the token has its own headers. */
 static const struct auth_ways ways = {.headers = "X-Access-Token X-API-KEY"};
 
-static void *e2b_make(const struct dialect_host *host)
+static void e2b_setup(struct dialect_base *base)
 {
-    struct e2b *e = hf_xalloc(sizeof *e);
+    struct e2b *e = (struct e2b *)base;
 
-    e->engine = host->engine;
-    e->loop = host->loop;
-    e->auth = host->auth;
-    e->tokens = host->tokens;
-    e->own_uid = host->own_uid;
-    list_init(&e->pending);
-    input_call_queue_init(&e->typing, &e->pending);
     list_init(&e->notes);
     e2b_sandbox_load(e);
-    file_op_end_all(e->engine);
-    e->table = (struct route_table){
-        .prefix = PREFIX,
-        .routes = routes,
-        .count = sizeof routes / sizeof *routes,
-        .error = e2b_error,
-        .context = e,
-        .ways = &ways,
-    };
-    return e;
+    file_op_end_all(base->engine);
 }
 
-static const struct route_table *e2b_routes(void *self)
+static void e2b_fini(struct dialect_base *base)
 {
-    return &((struct e2b *)self)->table;
-}
+    struct e2b *e = (struct e2b *)base;
 
-static void e2b_drain(void *self)
-{
-    pending_drain(&((struct e2b *)self)->pending);
-}
-
-static void e2b_free(void *self)
-{
-    struct e2b *e = self;
-
-    pending_free(&e->pending);
     e2b_notes_free(e);
     e2b_sandbox_fini(&e->sandbox);
-    buf_fini(&e->scratch);
-    free(e);
 }
 
 static const struct route_group groups[] = {
@@ -183,11 +120,11 @@ static const struct route_group groups[] = {
 const struct dialect e2b_dialect = {
     .name = "e2b",
     .port = 49983,
-    .prefix = PREFIX,
+    .prefix = "/dialects/e2b",
     .groups = groups,
     .ways = &ways,
-    .make = e2b_make,
-    .routes = e2b_routes,
-    .drain = e2b_drain,
-    .free = e2b_free,
+    .error = e2b_error,
+    .size = sizeof(struct e2b),
+    .init = e2b_setup,
+    .fini = e2b_fini,
 };

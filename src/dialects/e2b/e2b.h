@@ -10,9 +10,8 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "dialects/common/dialect.h"
-#include "dialects/common/input_call.h"
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
+#include "dialects/common/dialect_base.h"
 #include "engine/users.h"
 
 extern const struct dialect e2b_dialect;
@@ -32,17 +31,9 @@ struct e2b_sandbox {
 };
 
 struct e2b {
-    struct engine *engine;
-    struct loop *loop;
-    const struct auth *auth;
-    const struct buf *tokens;
-    uid_t own_uid; /* see dialect.h */
-    struct route_table table;
-    struct list pending;
-    struct input_call_queue typing; /* e2b_input.c: SendInput and CloseStdin in progress */
-    struct list notes;              /* e2b_list.c: the variables that processes were started with */
+    struct dialect_base base;
+    struct list notes; /* e2b_list.c: the variables that processes were started with */
     struct e2b_sandbox sandbox;
-    struct buf scratch;
     uint64_t cpu_busy, cpu_total; /* at the last request of /metrics */
 };
 
@@ -54,11 +45,6 @@ static inline struct e2b *e2b_of(const struct http_request *rq)
 /* e2b.c: plain routes reply {"code":404,"message":"…"} */
 void e2b_plain_error(struct http_request *rq, int status, const char *message);
 void e2b_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
-struct json_out e2b_reply(struct e2b *e); /* begins an object in the scratch buffer */
-void e2b_send(struct http_request *rq, int status, struct json_out *o);
-
-/* The body, or an empty object if there is none; NULL: the request has been replied to. */
-json_t *e2b_body(struct http_request *rq);
 
 /* e2b_sandbox.c */
 void e2b_sandbox_init(struct e2b_sandbox *s);

@@ -86,10 +86,10 @@ static void write_detail(struct json_out *o, struct http_request *rq)
 
 static void reply_sandbox(struct http_request *rq, int status)
 {
-    struct json_out o = e2b_reply(e2b_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     write_sandbox(&o, rq);
-    e2b_send(rq, status, &o);
+    dialect_reply_send(rq, status, &o);
 }
 
 /* --- calls ------------------------------------------------------------------------------------ */
@@ -124,7 +124,7 @@ static bool create_apply(struct http_request *rq, const json_t *body)
 
 void e2b_sandbox_create(struct http_request *rq)
 {
-    json_auto_t *body = e2b_body(rq);
+    json_auto_t *body = dialect_object(rq);
 
     if (body != NULL && create_apply(rq, body))
         reply_sandbox(rq, 201);
@@ -132,7 +132,7 @@ void e2b_sandbox_create(struct http_request *rq)
 
 void e2b_sandbox_connect(struct http_request *rq)
 {
-    json_auto_t *body = is_ours(rq) ? e2b_body(rq) : NULL;
+    json_auto_t *body = is_ours(rq) ? dialect_object(rq) : NULL;
 
     if (body != NULL)
         reply_sandbox(rq, 200);
@@ -144,9 +144,9 @@ void e2b_sandbox_get(struct http_request *rq)
 
     if (!is_ours(rq))
         return;
-    o = e2b_reply(e2b_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     write_detail(&o, rq);
-    e2b_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* The filter is a query within the query: metadata=user%3Dme%26app%3Dx. */
@@ -177,8 +177,8 @@ void e2b_sandbox_list(struct http_request *rq)
     struct e2b *e = e2b_of(rq);
     struct json_out o;
 
-    buf_clear(&e->scratch);
-    json_out_init(&o, &e->scratch);
+    buf_clear(&e->base.scratch);
+    json_out_init(&o, &e->base.scratch);
     json_open(&o, '[');
     if (!e->sandbox.killed && list_fits(rq)) {
         json_open(&o, '{');
@@ -186,13 +186,13 @@ void e2b_sandbox_list(struct http_request *rq)
         json_close(&o, '}');
     }
     json_close(&o, ']');
-    http_reply_json(rq, 200, &e->scratch);
+    http_reply_json(rq, 200, &e->base.scratch);
 }
 
 /* Nothing expires here, so there is nothing to postpone. */
 void e2b_sandbox_timeout(struct http_request *rq)
 {
-    json_auto_t *body = is_ours(rq) ? e2b_body(rq) : NULL;
+    json_auto_t *body = is_ours(rq) ? dialect_object(rq) : NULL;
 
     if (body != NULL)
         http_reply_empty(rq, 204);
@@ -201,42 +201,22 @@ void e2b_sandbox_timeout(struct http_request *rq)
 /* --- kill: terminates everything in the sandbox; the daemon stays ----------------------------- */
 
 struct e2b_control_api_killing {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    size_t left;
+    struct call call;
+    size_t left; /* processes being terminated, plus one while the search continues */
 };
 
-static void killing_free(struct pending *p)
+static const struct call_kind killing_kind = {.stays = true};
+
+static void killing_one_less(struct e2b_control_api_killing *k)
 {
-    struct e2b_control_api_killing *k = list_entry(p, struct e2b_control_api_killing, pending);
-
-    pending_fini(p);
-    free(k);
-}
-
-static const struct pending_kind killing_kind = {.drain = NULL, .free = killing_free};
-
-static void killing_on_disconnect(void *user)
-{
-    ((struct e2b_control_api_killing *)user)->rq = NULL;
-}
-
-static void killing_check(struct e2b_control_api_killing *k)
-{
-    if (k->left > 0)
-        return;
-    if (k->rq != NULL)
-        http_reply_empty(k->rq, 204);
-    killing_free(&k->pending);
+    if (--k->left == 0)
+        call_send_empty(&k->call, 204);
 }
 
 static void killing_on_end(void *arg, struct process *p, const struct survivors *s)
 {
-    struct e2b_control_api_killing *k = arg;
-
     (void)p, (void)s;
-    k->left--;
-    killing_check(k);
+    killing_one_less(arg);
 }
 
 static void sandbox_forget(struct e2b *e)
@@ -255,17 +235,13 @@ void e2b_sandbox_kill(struct http_request *rq)
 
     if (!is_ours(rq))
         return;
-    k = hf_xalloc(sizeof *k);
-    k->rq = rq;
+    k = call_begin(rq, &killing_kind, sizeof *k);
     k->left = 1;
-    pending_init(&k->pending, &e->pending, &killing_kind);
-    http_set_user(rq, k, killing_on_disconnect);
     sandbox_forget(e); /* first: streams use it to report why their processes end */
-    while ((p = engine_next_all(e->engine, p)) != NULL)
+    while ((p = engine_next_all(e->base.engine, p)) != NULL)
         if (process_is_running(p)) {
             k->left++;
             process_terminate(p, 0, "api", killing_on_end, k);
         }
-    k->left--;
-    killing_check(k);
+    killing_one_less(k);
 }

@@ -96,7 +96,7 @@ static double cpu_percent(struct e2b *e)
 void e2b_metrics(struct http_request *rq)
 {
     struct e2b *e = e2b_of(rq);
-    struct json_out o = e2b_reply(e);
+    struct json_out o = dialect_reply_open(&e->base);
     char percent[32];
     int n = snprintf(percent, sizeof percent, "%.2f", cpu_percent(e));
 
@@ -106,7 +106,7 @@ void e2b_metrics(struct http_request *rq)
     json_raw(&o, percent, (size_t)n);
     write_memory(&o);
     write_disk(&o);
-    e2b_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- variables and init ---------------------------------------------------------------------- */
@@ -114,14 +114,14 @@ void e2b_metrics(struct http_request *rq)
 void e2b_envs(struct http_request *rq)
 {
     struct e2b *e = e2b_of(rq);
-    struct json_out o = e2b_reply(e);
+    struct json_out o = dialect_reply_open(&e->base);
     const char *name;
     json_t *value;
 
     json_object_foreach (e->sandbox.env, name, value) {
         json_kstr(&o, name, json_string_value(value));
     }
-    e2b_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 struct init_request {
@@ -161,7 +161,8 @@ static bool init_allowed(struct http_request *rq, const struct init_request *req
     enum role role = http_role(rq);
 
     if (role < ROLE_OWN && request->token != NULL)
-        role = auth_token_role(e2b_of(rq)->auth, request->token, strlen(request->token), NULL);
+        role = auth_token_role(dialect_base_of(rq)->host.auth, request->token,
+                               strlen(request->token), NULL);
     return role >= ROLE_OWN;
 }
 
@@ -214,7 +215,7 @@ void e2b_init(struct http_request *rq)
 {
     struct init_request request = {0};
     struct hf_error err = {0};
-    json_auto_t *body = e2b_body(rq);
+    json_auto_t *body = dialect_object(rq);
 
     if (body == NULL)
         return;

@@ -77,9 +77,9 @@ static bool files_allowed(struct http_request *rq, const char *operation)
 
     if (http_role(rq) >= ROLE_OWN)
         return true;
-    wrong = given == NULL
-                ? "a token or a signature is required"
-                : e2b_signature_refusal(e2b_of(rq)->tokens, parts, given, clock_wall_ms() / 1000);
+    wrong = given == NULL ? "a token or a signature is required"
+                          : e2b_signature_refusal(dialect_base_of(rq)->host.tokens, parts, given,
+                                                  clock_wall_ms() / 1000);
     if (wrong != NULL)
         e2b_plain_error(rq, 401, wrong);
     else
@@ -271,10 +271,10 @@ static void download_start(struct http_request *rq, const struct file_request *r
     struct hf_error err;
 
     d->rq = rq;
-    pending_init(&d->pending, &e->pending, &download_kind);
+    pending_init(&d->pending, &e->base.pending, &download_kind);
     http_set_user(rq, d, on_disconnect);
     file_op_spec(&spec, args, file_user(request), "read", request->path, NULL);
-    if (engine_spawn(e->engine, &spec, on_spawned, d, &err) < 0) {
+    if (engine_spawn(e->base.engine, &spec, on_spawned, d, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         download_free(&d->pending);
         e2b_error(rq, &err);

@@ -93,63 +93,41 @@ static void write_entries(struct json_out *o, const struct buf *lines)
 enum e2b_filesystem_reply { REPLY_ENTRY, REPLY_ENTRIES, REPLY_NONE };
 
 struct e2b_filesystem_call {
-    struct pending pending;
-    struct http_request *rq; /* NULL: no client is waiting for the reply */
+    struct call call;
     enum rpc_codec codec;
     enum e2b_filesystem_reply reply;
-    struct collect *collect;
+    struct collect *collect; /* NULL: it has ended */
 };
 
-static void call_done(struct e2b_filesystem_call *c)
+static void fs_release(struct call *c)
 {
-    pending_fini(&c->pending);
-    free(c);
+    struct collect *collect = ((struct e2b_filesystem_call *)c)->collect;
+
+    if (collect != NULL)
+        collect_free(collect);
 }
-
-static void call_free(struct pending *p)
-{
-    struct e2b_filesystem_call *c = list_entry(p, struct e2b_filesystem_call, pending);
-
-    collect_free(c->collect);
-    call_done(c);
-}
-
-static void call_drain(struct pending *p)
-{
-    struct e2b_filesystem_call *c = list_entry(p, struct e2b_filesystem_call, pending);
-
-    if (c->rq != NULL)
-        e2b_rpc_fail(c->rq, "unavailable", "the daemon is shutting down");
-    c->rq = NULL;
-}
-
-static const struct pending_kind call_kind = {.drain = call_drain, .free = call_free};
 
 /* The operation completes all the same, and its helper is dropped afterwards. */
-static void call_on_disconnect(void *user)
-{
-    ((struct e2b_filesystem_call *)user)->rq = NULL;
-}
+static const struct call_kind fs_kind = {.release = fs_release, .stays = true};
 
-static void call_failed(void *arg, const struct hf_error *err)
+static void fs_failed(void *arg, const struct hf_error *err)
 {
     struct e2b_filesystem_call *c = arg;
 
-    if (c->rq != NULL)
-        e2b_rpc_error(c->rq, err);
-    call_done(c);
+    c->collect = NULL;
+    call_fail(&c->call, err);
 }
 
-static void call_reply(struct e2b_filesystem_call *c, const struct collected *all)
+static void fs_reply(struct e2b_filesystem_call *c, const struct collected *all)
 {
-    struct e2b *e = e2b_of(c->rq);
+    struct e2b *e = e2b_of(c->call.rq);
     struct json_out o;
 
     if (c->reply == REPLY_NONE) {
-        e2b_rpc_reply_empty(c->rq, c->codec);
+        e2b_rpc_reply_empty(c->call.rq, c->codec);
         return;
     }
-    o = e2b_reply(e);
+    o = dialect_reply_open(&e->base);
     json_key(&o, c->reply == REPLY_ENTRY ? "entry" : "entries");
     if (c->reply == REPLY_ENTRIES)
         json_open(&o, '[');
@@ -157,54 +135,49 @@ static void call_reply(struct e2b_filesystem_call *c, const struct collected *al
     if (c->reply == REPLY_ENTRIES)
         json_close(&o, ']');
     json_close(&o, '}');
-    e2b_rpc_reply(c->rq, c->reply == REPLY_ENTRY ? &e2b_entry_response : &e2b_entries_response,
-                  c->codec, &e->scratch);
+    e2b_rpc_reply(c->call.rq, c->reply == REPLY_ENTRY ? &e2b_entry_response : &e2b_entries_response,
+                  c->codec, &e->base.scratch);
 }
 
-static void call_finish(struct e2b_filesystem_call *c, const struct collected *all)
+static void fs_finish(struct e2b_filesystem_call *c, const struct collected *all)
 {
     struct file_fault f;
 
     if (all->exit->exit_code == 0 && all->out_total == all->out->len) {
-        call_reply(c, all);
+        fs_reply(c, all);
     } else if (all->exit->exit_code == 0) {
-        e2b_rpc_fail(c->rq, "resource_exhausted", "the list is too long for one reply");
+        e2b_rpc_fail(c->call.rq, "resource_exhausted", "the list is too long for one reply");
     } else {
         e2b_file_fault(&f, buf_data(all->err), all->err->len);
-        e2b_rpc_fail(c->rq, f.code, f.message);
+        e2b_rpc_fail(c->call.rq, f.code, f.message);
     }
 }
 
-static void call_ended(void *arg, const struct collected *all)
+static void fs_ended(void *arg, const struct collected *all)
 {
     struct e2b_filesystem_call *c = arg;
 
-    if (c->rq != NULL)
-        call_finish(c, all);
+    if (c->call.rq != NULL)
+        fs_finish(c, all);
+    c->call.rq = NULL; /* replied */
+    c->collect = NULL; /* frees itself */
     process_forget(all->process);
-    call_done(c);
+    call_end(&c->call);
 }
 
-static const struct collect_ops call_ops = {.failed = call_failed, .done = call_ended};
+static const struct collect_ops fs_ops = {.failed = fs_failed, .done = fs_ended};
 
-static void call_begin(struct http_request *rq, enum rpc_codec codec,
-                       enum e2b_filesystem_reply reply, struct spawn_spec *spec)
+static void fs_begin(struct http_request *rq, enum rpc_codec codec, enum e2b_filesystem_reply reply,
+                     struct spawn_spec *spec)
 {
-    struct e2b *e = e2b_of(rq);
-    struct e2b_filesystem_call *c = hf_xalloc(sizeof *c);
+    struct e2b_filesystem_call *c = call_begin(rq, &fs_kind, sizeof *c);
     struct hf_error err;
 
-    c->rq = rq;
     c->codec = codec;
     c->reply = reply;
-    pending_init(&c->pending, &e->pending, &call_kind);
-    http_set_user(rq, c, call_on_disconnect);
-    if (collect_start(e->engine, spec, LIMIT_FILE_REPLY_BYTES, &call_ops, c, &c->collect, &err) <
-        0) {
-        http_set_user(rq, NULL, NULL);
-        call_done(c);
-        e2b_rpc_error(rq, &err);
-    }
+    if (collect_start(dialect_base_of(rq)->engine, spec, LIMIT_FILE_REPLY_BYTES, &fs_ops, c,
+                      &c->collect, &err) < 0)
+        call_fail(&c->call, &err);
 }
 
 static int path_of(const struct user *u, const json_t *message, const char *field, char *out,
@@ -239,7 +212,7 @@ static void fs_call(struct http_request *rq, const struct pb_message *m, const c
     } else {
         file_op_spec(&spec, args, file_user(request), op, request->path,
                      two || list ? request->to : NULL);
-        call_begin(rq, codec, reply, &spec);
+        fs_begin(rq, codec, reply, &spec);
     }
     free(request);
 }

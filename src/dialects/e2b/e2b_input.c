@@ -72,7 +72,7 @@ void e2b_send_input(struct http_request *rq)
         return;
     }
     buf_put(&typed, json_string_value(bytes), json_string_length(bytes));
-    input_call_take(&e2b_of(rq)->typing, rq, p, &typed, false, on_typed);
+    input_call_take(&dialect_base_of(rq)->typing, rq, p, &typed, false, on_typed);
 }
 
 static void on_closed(struct http_request *rq, size_t taken, const struct hf_error *err)
@@ -99,5 +99,5 @@ void e2b_close_stdin(struct http_request *rq)
     if (v.pty)
         e2b_rpc_fail(rq, "unknown", "a terminal has no end; send its EOF character, 0x04");
     else
-        input_call_take(&e2b_of(rq)->typing, rq, p, &none, true, on_closed);
+        input_call_take(&dialect_base_of(rq)->typing, rq, p, &none, true, on_closed);
 }

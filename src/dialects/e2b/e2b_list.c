@@ -103,10 +103,10 @@ void e2b_list(struct http_request *rq)
 
     if (message == NULL)
         return;
-    o = e2b_reply(e);
+    o = dialect_reply_open(&e->base);
     json_key(&o, "processes");
     json_open(&o, '[');
-    while ((p = engine_next(e->engine, p)) != NULL) {
+    while ((p = engine_next(e->base.engine, p)) != NULL) {
         struct process_view v;
 
         process_view(p, &v);
@@ -121,5 +121,5 @@ void e2b_list(struct http_request *rq)
     }
     json_close(&o, ']');
     json_close(&o, '}');
-    e2b_rpc_reply(rq, &e2b_list_response, codec, &e->scratch);
+    e2b_rpc_reply(rq, &e2b_list_response, codec, &e->base.scratch);
 }

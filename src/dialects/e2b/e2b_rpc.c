@@ -139,7 +139,7 @@ void e2b_rpc_end(struct buf *out, const char *code, const char *message)
 
 void e2b_rpc_fail(struct http_request *rq, const char *code, const char *message)
 {
-    struct buf *b = &e2b_of(rq)->scratch;
+    struct buf *b = &dialect_base_of(rq)->scratch;
     struct rpc_form form;
     struct json_out o;
 
@@ -307,7 +307,8 @@ struct process *e2b_rpc_process(struct http_request *rq, const json_t *message, 
 {
     const char *code;
     char why[160];
-    struct process *p = e2b_rpc_select(e2b_of(rq)->engine, message, living, &code, why, sizeof why);
+    struct process *p =
+        e2b_rpc_select(dialect_base_of(rq)->engine, message, living, &code, why, sizeof why);
 
     if (p == NULL)
         e2b_rpc_fail(rq, code, why);

@@ -98,7 +98,7 @@ json_t *e2b_variables(const json_t *object)
 int e2b_sandbox_save(struct e2b *e)
 {
     const struct e2b_sandbox *s = &e->sandbox;
-    struct json_out o = e2b_reply(e);
+    struct json_out o = dialect_reply_open(&e->base);
     int rc;
 
     json_key(&o, "env");
@@ -112,8 +112,8 @@ int e2b_sandbox_save(struct e2b *e)
     json_kint(&o, "init_ms", s->init_ms);
     json_kbool(&o, "killed", s->killed);
     json_close(&o, '}');
-    rc = engine_note_set(e->engine, NOTE, buf_data(&e->scratch), e->scratch.len);
-    buf_wipe(&e->scratch);
+    rc = engine_note_set(e->base.engine, NOTE, buf_data(&e->base.scratch), e->base.scratch.len);
+    buf_wipe(&e->base.scratch);
     if (rc == -ENOSPC)
         e2b_sandbox_load(e); /* unchanged */
     return rc == -ENOTSUP ? 0 : rc;
@@ -137,7 +137,7 @@ void e2b_sandbox_load(struct e2b *e)
 {
     struct e2b_sandbox *s = &e->sandbox;
     size_t len = 0;
-    const char *text = engine_note(e->engine, NOTE, &len);
+    const char *text = engine_note(e->base.engine, NOTE, &len);
     json_auto_t *o = text == NULL ? NULL : json_parse(text, len, NULL);
 
     e2b_sandbox_fini(s);
@@ -201,7 +201,7 @@ int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *
      * Switching to oneself needs no right and no call. "Oneself" is the keeper, which forks the
      * child; this worker may run as another user, who is a user like any other.
      */
-    *given = u->uid != e->own_uid;
+    *given = u->uid != e->base.host.own_uid;
     return 0;
 }
 

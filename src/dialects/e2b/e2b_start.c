@@ -241,9 +241,9 @@ static void start_spawn(struct http_request *rq, const struct e2b_start_plan *pl
     s->request = *request;
     s->config = json_incref(json_object_get(message, "process"));
     memcpy(s->cwd, plan->cwd, sizeof s->cwd);
-    pending_init(&s->pending, &e->pending, &starting_kind);
+    pending_init(&s->pending, &e->base.pending, &starting_kind);
     http_set_user(rq, s, starting_on_disconnect);
-    if (engine_spawn(e->engine, &plan->spec, starting_on_spawned, s, &err) < 0) {
+    if (engine_spawn(e->base.engine, &plan->spec, starting_on_spawned, s, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         starting_free(&s->pending);
         e2b_rpc_error(rq, &err);

@@ -53,8 +53,8 @@ static void stream_write(struct e2b_stream *s, const struct buf *b, const struct
 
 static struct buf *scratch(struct e2b_stream *s)
 {
-    buf_clear(&s->e2b->scratch);
-    return &s->e2b->scratch;
+    buf_clear(&s->e2b->base.scratch);
+    return &s->e2b->base.scratch;
 }
 
 /* Sends the last envelope, with or without an error, and frees the stream. */
@@ -256,8 +256,8 @@ void e2b_stream_begin(struct http_request *rq, struct process *p,
     s->process = process_ref(p);
     s->request = *request;
     s->starter = starter;
-    s->keepalive = timer_new(e->loop, on_keepalive, s);
-    pending_init(&s->pending, &e->pending, &stream_kind);
+    s->keepalive = timer_new(e->base.loop, on_keepalive, s);
+    pending_init(&s->pending, &e->base.pending, &stream_kind);
     if (viewer_attach(p, &o, &viewer_ops, s, &s->viewer, &err) < 0) {
         stream_free(&s->pending);
         e2b_rpc_error(rq, &err);
@@ -265,7 +265,7 @@ void e2b_stream_begin(struct http_request *rq, struct process *p,
     }
     stream_open(s, rq);
     if (request->deadline_ms > 0 && (!starter || request->deadline_stream)) {
-        s->deadline = timer_new(e->loop, on_deadline, s);
+        s->deadline = timer_new(e->base.loop, on_deadline, s);
         timer_start(s->deadline, (uint64_t)request->deadline_ms);
     }
 }

@@ -84,7 +84,8 @@ static bool feed_start(struct e2b_stream_input_feed *f, const json_t *start)
 {
     const char *code;
     char why[160];
-    struct process *p = e2b_rpc_select(e2b_of(f->rq)->engine, start, true, &code, why, sizeof why);
+    struct process *p =
+        e2b_rpc_select(dialect_base_of(f->rq)->engine, start, true, &code, why, sizeof why);
 
     if (p == NULL)
         return feed_fail(f, code, why);
@@ -132,7 +133,7 @@ static bool feed_message(struct e2b_stream_input_feed *f)
 
 static void feed_reply(struct e2b_stream_input_feed *f)
 {
-    struct buf *b = &e2b_of(f->rq)->scratch;
+    struct buf *b = &dialect_base_of(f->rq)->scratch;
     size_t len = f->codec == RPC_JSON ? 2 : 0;
     char head[RPC_HEAD_BYTES];
 
@@ -208,7 +209,7 @@ void e2b_stream_input(struct http_request *rq)
     list_init(&f->waiter.link);
     f->waiter.fn = feed_on_room;
     f->waiter.arg = f;
-    pending_init(&f->pending, &e2b_of(rq)->pending, &feed_kind);
+    pending_init(&f->pending, &dialect_base_of(rq)->pending, &feed_kind);
     http_set_user(rq, f, feed_on_disconnect);
     http_body_stream(rq, feed_on_body);
 }

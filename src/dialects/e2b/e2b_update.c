@@ -135,8 +135,8 @@ static void signal_begin(struct http_request *rq, enum rpc_codec codec, struct p
     list_init(&s->waiter.link);
     s->waiter.fn = signalling_on_exit;
     s->waiter.arg = s;
-    s->timer = timer_new(e->loop, signalling_on_timer, s);
-    pending_init(&s->pending, &e->pending, &signalling_kind);
+    s->timer = timer_new(e->base.loop, signalling_on_timer, s);
+    pending_init(&s->pending, &e->base.pending, &signalling_kind);
     http_set_user(rq, s, signalling_on_disconnect);
     if (!s->over) {
         process_wait_exit(p, &s->waiter);

@@ -94,7 +94,7 @@ static void upload_on_disconnect(void *user)
 
 static void upload_reply(struct e2b_upload *u)
 {
-    struct buf *b = &u->e2b->scratch;
+    struct buf *b = &u->e2b->base.scratch;
 
     if (u->files == 0) {
         upload_fail(u, 400, "the body contains no file");
@@ -190,7 +190,7 @@ static bool file_open(struct e2b_upload *u)
         return false;
     }
     file_op_spec(&spec, args, file_user(&u->request), "write", u->path, NULL);
-    if (engine_spawn(u->e2b->engine, &spec, file_on_spawned, u, &err) == 0) {
+    if (engine_spawn(u->e2b->base.engine, &spec, file_on_spawned, u, &err) == 0) {
         u->stage = STARTING;
         return true;
     }
@@ -345,7 +345,7 @@ void e2b_files_post(struct http_request *rq)
     u->room.fn = upload_push;
     u->exit.fn = file_on_exit;
     u->room.arg = u->exit.arg = u;
-    pending_init(&u->pending, &u->e2b->pending, &upload_kind);
+    pending_init(&u->pending, &u->e2b->base.pending, &upload_kind);
     if (!e2b_files_decode(rq, "write", &u->request) || !upload_form(rq, u)) {
         upload_free(&u->pending);
         return;
