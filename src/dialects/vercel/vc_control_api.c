@@ -82,7 +82,7 @@ static void write_routes(struct json_out *o)
 static void reply_sandbox(struct http_request *rq, const struct vc_sandbox *b, bool resumed)
 {
     struct vercel *v = vc_of(rq);
-    struct json_out o = vc_reply_open(v);
+    struct json_out o = dialect_reply_open(&v->base);
 
     json_key(&o, "sandbox");
     if (vc_is_v1(rq)) {
@@ -94,19 +94,19 @@ static void reply_sandbox(struct http_request *rq, const struct vc_sandbox *b, b
         json_kbool(&o, "resumed", resumed);
     }
     write_routes(&o);
-    vc_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* {session, routes}, or {sandbox, routes}. */
 static void reply_session(struct http_request *rq, const struct vc_sandbox *b)
 {
     struct vercel *v = vc_of(rq);
-    struct json_out o = vc_reply_open(v);
+    struct json_out o = dialect_reply_open(&v->base);
 
     json_key(&o, vc_is_v1(rq) ? "sandbox" : "session");
     write_session(&o, b, v->cwd);
     write_routes(&o);
-    vc_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- sandboxes ----------------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static void reply_session(struct http_request *rq, const struct vc_sandbox *b)
 void vc_sandbox_create(struct http_request *rq)
 {
     struct boxes *all = &vc_of(rq)->boxes;
-    json_auto_t *body = vc_body(rq);
+    json_auto_t *body = dialect_object(rq);
     struct hf_error err = {0};
     struct vc_create request;
     struct vc_sandbox *b;
@@ -185,7 +185,7 @@ static void reply_list(struct http_request *rq, const char *key, write_fn *write
     size_t count = 0;
 
     (void)vc_sandbox_named(&v->boxes, BOX_LOCAL);
-    o = vc_reply_open(v);
+    o = dialect_reply_open(&v->base);
     json_key(&o, key);
     json_open(&o, '[');
     for (size_t i = v->boxes.count; i-- > 0;)
@@ -200,7 +200,7 @@ static void reply_list(struct http_request *rq, const char *key, write_fn *write
     json_knull(&o, "next");
     json_knull(&o, "prev");
     json_close(&o, '}');
-    vc_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void vc_sandbox_list(struct http_request *rq)
@@ -234,7 +234,7 @@ void vc_session_get(struct http_request *rq)
 void vc_session_extend(struct http_request *rq)
 {
     struct vc_sandbox *b = vc_session(rq);
-    json_auto_t *body = b == NULL ? NULL : vc_body(rq);
+    json_auto_t *body = b == NULL ? NULL : dialect_object(rq);
     struct hf_error err = {0};
     int64_t ms;
 
@@ -276,13 +276,13 @@ static void stopping_on_disconnect(void *user)
 /* The permanent sandbox is only stopped. */
 static void reply_removed(struct vc_control_api_stopping *s, struct vc_sandbox *b)
 {
-    struct json_out o = vc_reply_open(s->vercel);
+    struct json_out o = dialect_reply_open(&s->vercel->base);
 
     json_key(&o, "sandbox");
     write_sandbox(&o, b, s->vercel->cwd);
     if (strcmp(b->name, BOX_LOCAL) != 0)
         vc_sandbox_remove(&s->vercel->boxes, b);
-    vc_send(s->rq, 200, &o);
+    dialect_reply_send(s->rq, 200, &o);
 }
 
 static void stopping_one_less(struct vc_control_api_stopping *s)
@@ -323,9 +323,9 @@ static void stop(struct http_request *rq, struct vc_sandbox *b, bool removed)
     memcpy(s->session, b->session, sizeof s->session);
     if (!b->stopped)
         vc_sandbox_stop(&v->boxes, b);
-    pending_init(&s->pending, &v->pending, &stopping_kind);
+    pending_init(&s->pending, &v->base.pending, &stopping_kind);
     http_set_user(rq, s, stopping_on_disconnect);
-    while ((p = engine_next_all(v->engine, p)) != NULL) {
+    while ((p = engine_next_all(v->base.engine, p)) != NULL) {
         struct process_view view;
 
         process_view(p, &view);

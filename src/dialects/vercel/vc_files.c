@@ -92,8 +92,8 @@ static void call_ended(void *arg, const struct collected *all)
     struct json_out o;
 
     if (c->rq != NULL && all->exit->exit_code == 0) {
-        o = vc_reply_open(vc_of(c->rq));
-        vc_send(c->rq, 200, &o);
+        o = dialect_reply_open(dialect_base_of(c->rq));
+        dialect_reply_send(c->rq, 200, &o);
     } else if (c->rq != NULL) {
         vc_file_error(c->rq, buf_data(all->err), all->err->len);
     }
@@ -106,7 +106,7 @@ static const struct collect_ops call_ops = {.failed = call_failed, .done = call_
 /* False: replied. */
 static bool decode_path(struct http_request *rq, char path[PATH_MAX])
 {
-    json_auto_t *body = vc_session(rq) == NULL ? NULL : vc_body(rq);
+    json_auto_t *body = vc_session(rq) == NULL ? NULL : dialect_object(rq);
     struct hf_error err = {0};
 
     if (body == NULL)
@@ -130,10 +130,10 @@ void vc_mkdir(struct http_request *rq)
         return;
     c = hf_xalloc(sizeof *c);
     c->rq = rq;
-    pending_init(&c->pending, &v->pending, &call_kind);
+    pending_init(&c->pending, &v->base.pending, &call_kind);
     http_set_user(rq, c, call_on_disconnect);
     file_op_spec(&spec, args, NULL, "mkdir", path, NULL);
-    if (collect_start(v->engine, &spec, REASON_BYTES, &call_ops, c, &c->collect, &err) == 0)
+    if (collect_start(v->base.engine, &spec, REASON_BYTES, &call_ops, c, &c->collect, &err) == 0)
         return;
     http_set_user(rq, NULL, NULL);
     call_done(c);
@@ -306,10 +306,10 @@ void vc_read(struct http_request *rq)
         return;
     d = hf_xalloc(sizeof *d);
     d->rq = rq;
-    pending_init(&d->pending, &v->pending, &download_kind);
+    pending_init(&d->pending, &v->base.pending, &download_kind);
     http_set_user(rq, d, download_on_disconnect);
     file_op_spec(&spec, args, NULL, "read", path, NULL);
-    if (engine_spawn(v->engine, &spec, download_on_spawned, d, &err) == 0)
+    if (engine_spawn(v->base.engine, &spec, download_on_spawned, d, &err) == 0)
         return;
     http_set_user(rq, NULL, NULL);
     download_free(&d->pending);

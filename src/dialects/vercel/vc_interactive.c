@@ -22,8 +22,8 @@
 /* The first token with full rights; NULL: none to sign with. */
 static const char *signing_key(const struct vercel *v, size_t *len)
 {
-    const char *at = buf_data(v->tokens), *token;
-    size_t left = v->tokens->len;
+    const char *at = buf_data(v->base.host.tokens), *token;
+    size_t left = v->base.host.tokens->len;
     enum role role;
 
     while (left > 0) {
@@ -116,10 +116,10 @@ void vc_interactive(struct http_request *rq)
     (void)sign(v, b->session, until, digest);
     snprintf(token, sizeof token, "%lld.%s", (long long)until, digest);
     put_url(&url, rq, b->session);
-    o = vc_reply_open(v);
+    o = dialect_reply_open(&v->base);
     json_kstr(&o, "url", buf_cstr(&url));
     json_kstr(&o, "token", token);
     buf_fini(&url);
     http_add_header(rq, "Cache-Control", "no-store");
-    vc_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }

@@ -76,11 +76,11 @@ void vc_write_command(struct json_out *o, struct process *p, const char *session
 
 void vc_reply_command(struct http_request *rq, struct process *p)
 {
-    struct json_out o = vc_reply_open(vc_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_key(&o, "command");
     vc_write_command(&o, p, http_param(rq, "session"));
-    vc_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 char *vc_substitute_metadata(const struct spawn_spec *wanted)

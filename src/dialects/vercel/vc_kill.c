@@ -7,54 +7,42 @@
  * gets none. Layer: dialects.
  */
 #include <signal.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/vercel/vercel.h"
 
 struct vc_kill_act {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
+    struct call call;
     struct process *process; /* referenced */
 };
 
-static void act_free(struct pending *p)
+static void act_release(struct call *c)
 {
-    struct vc_kill_act *a = list_entry(p, struct vc_kill_act, pending);
-
-    process_unref(a->process);
-    pending_fini(p);
-    free(a);
+    process_unref(((struct vc_kill_act *)c)->process);
 }
 
 /* The keeper replies soon. */
-static const struct pending_kind act_kind = {.drain = NULL, .free = act_free};
-
-static void act_on_disconnect(void *user)
-{
-    ((struct vc_kill_act *)user)->rq = NULL;
-}
+static const struct call_kind act_kind = {.release = act_release, .stays = true};
 
 static struct vc_kill_act *act_new(struct http_request *rq, struct process *p)
 {
-    struct vc_kill_act *a = hf_xalloc(sizeof *a);
+    struct vc_kill_act *a = call_begin(rq, &act_kind, sizeof *a);
 
-    a->rq = rq;
     a->process = process_ref(p);
-    pending_init(&a->pending, &vc_of(rq)->pending, &act_kind);
-    http_set_user(rq, a, act_on_disconnect);
     return a;
 }
 
 /* It may have ended just now: that is a success. */
 static void act_reply(struct vc_kill_act *a, const struct hf_error *err)
 {
-    if (a->rq != NULL && err != NULL && err->code != HF_E_not_running)
-        vc_error(a->rq, err);
-    else if (a->rq != NULL)
-        vc_reply_command(a->rq, a->process);
-    act_free(&a->pending);
+    if (err != NULL && err->code != HF_E_not_running) {
+        call_fail(&a->call, err);
+        return;
+    }
+    if (a->call.rq != NULL)
+        vc_reply_command(a->call.rq, a->process);
+    a->call.rq = NULL; /* replied */
+    call_end(&a->call);
 }
 
 static void on_ended(void *arg, struct process *p, const struct survivors *s)
@@ -84,7 +72,7 @@ static void send_signal(struct http_request *rq, struct process *p, int signum)
 void vc_kill(struct http_request *rq)
 {
     struct process *p = vc_command(rq);
-    json_auto_t *body = p == NULL ? NULL : vc_body(rq);
+    json_auto_t *body = p == NULL ? NULL : dialect_object(rq);
     struct hf_error err = {0};
     int signum;
 

@@ -117,7 +117,7 @@ static void start_substitute(struct vc_start *s, const struct hf_error *why)
     spec.session_id = s->session;
     spec.metadata_json = metadata;
     s->substitute = true;
-    if (engine_spawn(s->vercel->engine, &spec, start_on_spawned, s, &err) < 0)
+    if (engine_spawn(s->vercel->base.engine, &spec, start_on_spawned, s, &err) < 0)
         start_fail(s, &err);
 }
 
@@ -138,7 +138,7 @@ static void start_on_spawned(void *arg, struct process *p, const struct hf_error
 /* Plain commands run as the daemon's own user: either that is root, or it cannot become root. */
 static bool may_be_root(struct http_request *rq, const struct vc_command *c)
 {
-    if (!c->sudo || vc_of(rq)->own_uid == 0)
+    if (!c->sudo || dialect_base_of(rq)->host.own_uid == 0)
         return true;
     vc_refuse(rq, 403, "forbidden",
               "\"sudo\" needs a daemon that runs as root; this one cannot become root");
@@ -150,16 +150,16 @@ static void start_begin(struct http_request *rq, struct vc_start *s)
     struct hf_error err = {0};
 
     s->command.spec.session_id = s->session;
-    s->command.spec.history_bytes = history_for(s->vercel->engine);
+    s->command.spec.history_bytes = history_for(s->vercel->base.engine);
     http_set_user(rq, s, start_on_disconnect);
-    if (engine_spawn(s->vercel->engine, &s->command.spec, start_on_spawned, s, &err) < 0)
+    if (engine_spawn(s->vercel->base.engine, &s->command.spec, start_on_spawned, s, &err) < 0)
         start_fail(s, &err);
 }
 
 void vc_run(struct http_request *rq)
 {
     struct vc_sandbox *b = vc_session(rq);
-    json_t *body = b == NULL ? NULL : vc_body(rq);
+    json_t *body = b == NULL ? NULL : dialect_object(rq);
     struct hf_error err = {0};
     struct vc_start *s;
 
@@ -170,7 +170,7 @@ void vc_run(struct http_request *rq)
     s->rq = rq;
     s->body = body;
     memcpy(s->session, b->session, sizeof s->session);
-    pending_init(&s->pending, &s->vercel->pending, &start_kind);
+    pending_init(&s->pending, &s->vercel->base.pending, &start_kind);
     if (vc_decode_command(&s->command, body, b->env, &err) < 0)
         start_fail(s, &err);
     else if (!may_be_root(rq, &s->command))

@@ -70,7 +70,7 @@ static void put_command(struct vc_stream *s, struct buf *out)
 /* A buffer for lines, valid until the next call. */
 static struct buf *stream_text(struct vc_stream *s)
 {
-    struct buf *out = &s->vercel->scratch;
+    struct buf *out = &s->vercel->base.scratch;
 
     buf_clear(out);
     return out;
@@ -215,7 +215,7 @@ static struct vc_stream *stream_new(struct http_request *rq, struct process *p,
     list_init(&s->waiter.link);
     s->waiter.fn = stream_on_exit;
     s->waiter.arg = s;
-    pending_init(&s->pending, &s->vercel->pending, &stream_kind);
+    pending_init(&s->pending, &s->vercel->base.pending, &stream_kind);
     return s;
 }
 
@@ -232,7 +232,7 @@ static void stream_open(struct http_request *rq, struct vc_stream *s)
     stream_send(s, out);
     if (s->viewer == NULL)
         process_wait_exit(s->process, &s->waiter);
-    if (s->vercel->draining) /* its process was still starting when the others were notified */
+    if (s->vercel->base.draining) /* its process was still starting when the others were notified */
         stream_drain(&s->pending);
 }
 

@@ -124,8 +124,8 @@ static void terminal_start(struct vc_terminal *t, struct vc_command *start)
     t->rows = start->spec.rows;
     t->cols = start->spec.cols;
     start->spec.session_id = t->session;
-    pending_init(&t->pending, &t->vercel->pending, &starting_kind);
-    if (engine_spawn(t->vercel->engine, &start->spec, terminal_on_spawned, t, &err) < 0)
+    pending_init(&t->pending, &t->vercel->base.pending, &starting_kind);
+    if (engine_spawn(t->vercel->base.engine, &start->spec, terminal_on_spawned, t, &err) < 0)
         terminal_on_spawned(t, NULL, &err);
 }
 
@@ -203,7 +203,7 @@ void vc_terminal(struct http_request *rq)
     struct vercel *v = vc_of(rq);
     struct vc_sandbox *b = vc_session(rq);
     struct console_open o = {
-        .ops = &ops, .pending = &v->pending, .text_max = LIMIT_JSON_BODY_BYTES};
+        .ops = &ops, .pending = &v->base.pending, .text_max = LIMIT_JSON_BODY_BYTES};
     struct hf_error err = {0};
     struct vc_terminal *t;
 
@@ -211,7 +211,7 @@ void vc_terminal(struct http_request *rq)
         return;
     t = hf_xalloc(sizeof *t);
     t->vercel = v;
-    t->patience = timer_new(v->loop, terminal_on_patience, t);
+    t->patience = timer_new(v->base.loop, terminal_on_patience, t);
     memcpy(t->session, b->session, sizeof t->session);
     o.user = t;
     t->console = console_open(rq, &o, &err);

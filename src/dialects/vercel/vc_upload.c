@@ -73,8 +73,8 @@ static void upload_on_exit(void *arg, struct process *p)
 
     process_view(p, &v);
     if (v.exit->exit_code == 0) {
-        o = vc_reply_open(vc_of(rq));
-        vc_send(rq, 200, &o);
+        o = dialect_reply_open(dialect_base_of(rq));
+        dialect_reply_send(rq, 200, &o);
     } else {
         vc_file_error(rq, s.bytes, s.stream == STREAM_STDERR ? s.len : 0);
     }
@@ -152,9 +152,9 @@ void vc_write(struct http_request *rq)
     u->room.fn = upload_on_room;
     u->exit.fn = upload_on_exit;
     u->room.arg = u->exit.arg = u;
-    pending_init(&u->pending, &v->pending, &upload_kind);
+    pending_init(&u->pending, &v->base.pending, &upload_kind);
     http_set_user(rq, u, upload_on_disconnect);
     file_op_spec(&spec, args, NULL, "untar", dir, NULL);
-    if (engine_spawn(v->engine, &spec, upload_on_spawned, u, &err) < 0)
+    if (engine_spawn(v->base.engine, &spec, upload_on_spawned, u, &err) < 0)
         upload_on_spawned(u, NULL, &err);
 }

@@ -70,7 +70,7 @@ static const struct pending_kind wait_kind = {.drain = wait_drain, .free = wait_
 static void wait_on_exit(void *arg, struct process *p)
 {
     struct vc_wait *w = arg;
-    struct json_out o = vc_reply_open(w->vercel);
+    struct json_out o = dialect_reply_open(&w->vercel->base);
     struct iovec iov;
 
     json_key(&o, "command");
@@ -106,17 +106,17 @@ static void wait_begin(struct http_request *rq, struct process *p)
     w->vercel = v;
     w->rq = rq;
     w->process = process_ref(p);
-    w->head = timer_new(v->loop, wait_on_head, w);
+    w->head = timer_new(v->base.loop, wait_on_head, w);
     snprintf(w->session, sizeof w->session, "%s", http_param(rq, "session"));
     list_init(&w->waiter.link);
     w->waiter.fn = wait_on_exit;
     w->waiter.arg = w;
     v->waits++;
-    pending_init(&w->pending, &v->pending, &wait_kind);
+    pending_init(&w->pending, &v->base.pending, &wait_kind);
     http_set_user(rq, w, wait_on_disconnect);
     process_wait_exit(p, &w->waiter);
     timer_start(w->head, VERCEL_HEAD_MS);
-    if (v->draining)
+    if (v->base.draining)
         wait_drain(&w->pending);
 }
 

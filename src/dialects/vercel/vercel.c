@@ -5,37 +5,19 @@
 #include "dialects/vercel/vercel.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/braces.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "dialects/common/file_op.h"
 
 /* --- replies --------------------------------------------------------------------- */
 
-struct json_out vc_reply_open(struct vercel *v)
-{
-    struct json_out o;
-
-    buf_clear(&v->scratch);
-    json_out_init(&o, &v->scratch);
-    json_open(&o, '{');
-    return o;
-}
-
-void vc_send(struct http_request *rq, int status, struct json_out *o)
-{
-    json_close(o, '}');
-    http_reply_json(rq, status, o->buf);
-}
-
 static void refuse(struct http_request *rq, int status, const char *code, const char *message,
                    const char *field)
 {
-    struct json_out o = vc_reply_open(vc_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_key(&o, "error");
     json_open(&o, '{');
@@ -44,7 +26,7 @@ static void refuse(struct http_request *rq, int status, const char *code, const 
     if (field[0] != '\0')
         json_kstr(&o, "field", field);
     json_close(&o, '}');
-    vc_send(rq, status, &o);
+    dialect_reply_send(rq, status, &o);
 }
 
 void vc_refuse(struct http_request *rq, int status, const char *code, const char *message)
@@ -71,23 +53,6 @@ void vc_error(struct http_request *rq, const struct hf_error *err)
 }
 
 /* --- decoding requests ------------------------------------------------------------- */
-
-json_t *vc_body(struct http_request *rq)
-{
-    struct hf_error err = {0};
-    size_t len;
-    const char *text = http_body(rq, &len);
-    json_t *body = len == 0 ? json_object() : json_parse(text, len, &err);
-
-    if (body != NULL && json_is_object(body))
-        return body;
-    if (body != NULL) {
-        json_decref(body);
-        hf_fail(&err, HF_E_bad_type, "the body must be a JSON object");
-    }
-    vc_error(rq, &err);
-    return NULL;
-}
 
 /*
  * 410 makes clients request the sandbox's current session and retry once. So it is also the reply
@@ -122,7 +87,7 @@ struct vc_sandbox *vc_session(struct http_request *rq)
 struct process *vc_command(struct http_request *rq)
 {
     const char *id = http_param(rq, "id"), *session = http_param(rq, "session");
-    struct process *p = engine_find(vc_of(rq)->engine, id, NULL);
+    struct process *p = engine_find(dialect_base_of(rq)->engine, id, NULL);
     struct vc_sandbox *b = vc_sandbox_of_session(&vc_of(rq)->boxes, session);
     char message[200];
 
@@ -144,10 +109,10 @@ bool vc_is_v1(const struct http_request *rq)
 
 static void health(struct http_request *rq)
 {
-    struct json_out o = vc_reply_open(vc_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "status", "ok");
-    vc_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- routes --------------------------------------------------------------------------------- */
@@ -198,51 +163,19 @@ static const struct route routes[] = {
 /* The token of a terminal is in the query, because clients send no header there. */
 static const struct auth_ways ways = {.upgrade_own = vc_token_role};
 
-static void *vc_make(const struct dialect_host *host)
+static void vc_init(struct dialect_base *base)
 {
-    struct vercel *v = hf_xalloc(sizeof *v);
+    struct vercel *v = (struct vercel *)base;
 
-    v->engine = host->engine;
-    v->loop = host->loop;
-    v->tokens = host->tokens;
-    v->own_uid = host->own_uid;
-    list_init(&v->pending);
-    vc_sandboxes_init(&v->boxes, v->engine);
-    file_op_end_all(v->engine);
+    vc_sandboxes_init(&v->boxes, base->engine);
+    file_op_end_all(base->engine);
     if (getcwd(v->cwd, sizeof v->cwd) == NULL)
         snprintf(v->cwd, sizeof v->cwd, "/");
-    v->table = (struct route_table){
-        .prefix = "/dialects/vercel",
-        .routes = routes,
-        .count = sizeof routes / sizeof *routes,
-        .error = vc_error,
-        .context = v,
-        .ways = &ways,
-    };
-    return v;
 }
 
-static const struct route_table *vc_routes(void *self)
+static void vc_fini(struct dialect_base *base)
 {
-    return &((struct vercel *)self)->table;
-}
-
-static void vc_drain(void *self)
-{
-    struct vercel *v = self;
-
-    v->draining = true;
-    pending_drain(&v->pending);
-}
-
-static void vc_free(void *self)
-{
-    struct vercel *v = self;
-
-    pending_free(&v->pending);
-    vc_sandboxes_fini(&v->boxes);
-    buf_fini(&v->scratch);
-    free(v);
+    vc_sandboxes_fini(&((struct vercel *)base)->boxes);
 }
 
 static const struct route_group groups[] = {
@@ -256,8 +189,8 @@ const struct dialect vercel_dialect = {
     .prefix = "/dialects/vercel",
     .groups = groups,
     .ways = &ways,
-    .make = vc_make,
-    .routes = vc_routes,
-    .drain = vc_drain,
-    .free = vc_free,
+    .error = vc_error,
+    .size = sizeof(struct vercel),
+    .init = vc_init,
+    .fini = vc_fini,
 };

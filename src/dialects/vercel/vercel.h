@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "dialects/common/dialect.h"
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/vercel/vc_decode.h"
 #include "dialects/vercel/vc_sandbox.h"
 
@@ -24,17 +24,10 @@ extern const struct dialect vercel_dialect;
 #define VC_PORT 8099 /* the original has none: it is a service */
 
 struct vercel {
-    struct engine *engine;
-    struct loop *loop;
-    struct route_table table;
-    struct list pending;
-    const struct buf *tokens; /* of the daemon; empty: none required */
+    struct dialect_base base;
     struct boxes boxes;
-    uid_t own_uid;
-    size_t waits;  /* requests that wait for an exit */
-    bool draining; /* the daemon shuts down */
+    size_t waits; /* requests that wait for an exit */
     char cwd[PATH_MAX];
-    struct buf scratch;
 };
 
 static inline struct vercel *vc_of(const struct http_request *rq)
@@ -43,13 +36,10 @@ static inline struct vercel *vc_of(const struct http_request *rq)
 }
 
 /* vercel.c: replies */
-struct json_out vc_reply_open(struct vercel *v); /* begins an object in the scratch buffer */
-void vc_send(struct http_request *rq, int status, struct json_out *o);
 void vc_error(struct http_request *rq, const struct hf_error *err); /* in the platform's format */
 void vc_refuse(struct http_request *rq, int status, const char *code, const char *message);
 
 /* vercel.c: decoding requests. NULL: replied. */
-json_t *vc_body(struct http_request *rq);               /* no body at all is an empty object */
 struct vc_sandbox *vc_session(struct http_request *rq); /* a running one */
 struct process *vc_command(struct http_request *rq);    /* of any session: it remains known */
 bool vc_is_v1(const struct http_request *rq);
