@@ -5,29 +5,11 @@
 #include "dialects/hyperbrowser/hyper.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/braces.h"
-#include "base/mem.h"
 #include "base/text.h"
 
 /* --- replies ------------------------------------------------------------------------ */
-
-struct json_out hyper_reply(struct hyper *h)
-{
-    struct json_out o;
-
-    buf_clear(&h->scratch);
-    json_out_init(&o, &h->scratch);
-    json_open(&o, '{');
-    return o;
-}
-
-void hyper_send(struct http_request *rq, int status, struct json_out *o)
-{
-    json_close(o, '}');
-    http_reply_json(rq, status, o->buf);
-}
 
 /* The codes that clients know by the original's names. */
 static const char *code_of(enum hf_code code)
@@ -43,38 +25,21 @@ static const char *code_of(enum hf_code code)
 
 void hyper_error(struct http_request *rq, const struct hf_error *err)
 {
-    struct json_out o = hyper_reply(hyper_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "error", err->detail[0] != '\0' ? err->detail : hf_code_title(err->code));
     json_kstr(&o, "code", code_of(err->code));
     if (err->field[0] != '\0')
         json_kstr(&o, "field", err->field);
-    hyper_send(rq, hf_code_status(err->code), &o);
+    dialect_reply_send(rq, hf_code_status(err->code), &o);
 }
 
 /* --- decoding ----------------------------------------------------------------------- */
 
-json_t *hyper_body(struct http_request *rq)
-{
-    struct hf_error err = {0};
-    size_t len;
-    const char *text = http_body(rq, &len);
-    json_t *body = len == 0 ? json_object() : json_parse(text, len, &err);
-
-    if (body != NULL && json_is_object(body))
-        return body;
-    if (body != NULL) {
-        json_decref(body);
-        hf_fail(&err, HF_E_bad_type, "the body must be a JSON object");
-    }
-    hyper_error(rq, &err);
-    return NULL;
-}
-
 struct process *hyper_process(struct http_request *rq)
 {
     const char *id = http_param(rq, "id");
-    struct process *p = engine_find(hyper_of(rq)->engine, id, NULL);
+    struct process *p = engine_find(dialect_base_of(rq)->engine, id, NULL);
     struct hf_error err = {0};
 
     if (p == NULL) {
@@ -133,47 +98,6 @@ static const struct route routes[] = {
 /* The control plane's API key is accepted by the runtime as well. */
 static const struct auth_ways ways = {.headers = "x-api-key"};
 
-static void *hyper_make(const struct dialect_host *host)
-{
-    struct hyper *h = hf_xalloc(sizeof *h);
-
-    h->engine = host->engine;
-    h->loop = host->loop;
-    list_init(&h->pending);
-    input_call_queue_init(&h->typing, &h->pending);
-    h->table = (struct route_table){
-        .prefix = "/dialects/hyperbrowser",
-        .routes = routes,
-        .count = sizeof routes / sizeof *routes,
-        .error = hyper_error,
-        .context = h,
-        .ways = &ways,
-    };
-    return h;
-}
-
-static const struct route_table *hyper_routes(void *self)
-{
-    return &((struct hyper *)self)->table;
-}
-
-static void hyper_drain(void *self)
-{
-    struct hyper *h = self;
-
-    h->draining = true;
-    pending_drain(&h->pending);
-}
-
-static void hyper_free(void *self)
-{
-    struct hyper *h = self;
-
-    pending_free(&h->pending);
-    buf_fini(&h->scratch);
-    free(h);
-}
-
 static const struct route_group groups[] = {
     {"", routes, sizeof routes / sizeof *routes},
     {NULL, NULL, 0},
@@ -185,8 +109,6 @@ const struct dialect hyperbrowser_dialect = {
     .prefix = "/dialects/hyperbrowser",
     .groups = groups,
     .ways = &ways,
-    .make = hyper_make,
-    .routes = hyper_routes,
-    .drain = hyper_drain,
-    .free = hyper_free,
+    .error = hyper_error,
+    .size = sizeof(struct hyper),
 };

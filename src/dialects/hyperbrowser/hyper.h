@@ -12,22 +12,15 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "dialects/common/dialect.h"
-#include "dialects/common/input_call.h"
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/hyperbrowser/hyper_decode.h"
 
 extern const struct dialect hyperbrowser_dialect;
 
 struct hyper {
-    struct engine *engine;
-    struct loop *loop;
-    struct route_table table;
-    struct list pending;
-    struct input_call_queue typing;
-    size_t waits;  /* requests that wait for an exit */
-    bool draining; /* the daemon is shutting down */
-    struct buf scratch;
+    struct dialect_base base;
+    size_t waits; /* requests that wait for an exit */
 };
 
 static inline struct hyper *hyper_of(const struct http_request *rq)
@@ -36,12 +29,9 @@ static inline struct hyper *hyper_of(const struct http_request *rq)
 }
 
 /* hyper.c: replies */
-struct json_out hyper_reply(struct hyper *h); /* begins an object in the scratch buffer */
-void hyper_send(struct http_request *rq, int status, struct json_out *o);
 void hyper_error(struct http_request *rq, const struct hf_error *err); /* in their shape */
 
 /* hyper.c: decoding. NULL or false: the request has been replied to. */
-json_t *hyper_body(struct http_request *rq); /* an absent body is an empty object */
 struct process *hyper_process(struct http_request *rq);
 bool hyper_number(struct http_request *rq, const char *name, uint64_t *out); /* of the query */
 

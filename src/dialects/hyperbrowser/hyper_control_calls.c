@@ -6,60 +6,50 @@
  * comes when it has ended. A named signal is just that signal. Layer: dialects.
  */
 #include <signal.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/hyperbrowser/hyper.h"
 
 #define GRACE_MS 1000 /* clients wait 5 s for the end */
 
 struct hyper_control_calls_act {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
+    struct call call;
     struct process *process; /* referenced */
     bool terminal;           /* the reply is a terminal's */
 };
 
-static void act_free(struct pending *p)
+static void act_release(struct call *c)
 {
-    struct hyper_control_calls_act *a = list_entry(p, struct hyper_control_calls_act, pending);
-
-    process_unref(a->process);
-    pending_fini(p);
-    free(a);
+    process_unref(((struct hyper_control_calls_act *)c)->process);
 }
 
 /* The keeper replies soon, or the grace period ends soon. */
-static const struct pending_kind act_kind = {.drain = NULL, .free = act_free};
-
-static void act_on_disconnect(void *user)
-{
-    ((struct hyper_control_calls_act *)user)->rq = NULL;
-}
+static const struct call_kind act_kind = {.release = act_release, .stays = true};
 
 static struct hyper_control_calls_act *act_new(struct http_request *rq, struct process *p,
                                                bool terminal)
 {
-    struct hyper_control_calls_act *a = hf_xalloc(sizeof *a);
+    struct hyper_control_calls_act *a = call_begin(rq, &act_kind, sizeof *a);
 
-    a->rq = rq;
     a->process = process_ref(p);
     a->terminal = terminal;
-    pending_init(&a->pending, &hyper_of(rq)->pending, &act_kind);
-    http_set_user(rq, a, act_on_disconnect);
     return a;
 }
 
 static void act_reply(struct hyper_control_calls_act *a, const struct hf_error *err)
 {
-    if (a->rq != NULL && err != NULL)
-        hyper_error(a->rq, err);
-    else if (a->rq != NULL && a->terminal)
-        hyper_reply_terminal(a->rq, a->process, false);
-    else if (a->rq != NULL)
-        hyper_reply_process(a->rq, a->process);
-    act_free(&a->pending);
+    struct http_request *rq = a->call.rq;
+
+    if (err != NULL) {
+        call_fail(&a->call, err);
+        return;
+    }
+    if (rq != NULL && a->terminal)
+        hyper_reply_terminal(rq, a->process, false);
+    else if (rq != NULL)
+        hyper_reply_process(rq, a->process);
+    a->call.rq = NULL; /* replied */
+    call_end(&a->call);
 }
 
 /* --- termination --------------------------------------------------------------------------- */
@@ -132,7 +122,7 @@ static void send_signal(struct http_request *rq, struct process *p, int signum, 
 static void signal_handle(struct http_request *rq, bool terminal)
 {
     struct process *p = hyper_process(rq);
-    json_auto_t *body = p == NULL ? NULL : hyper_body(rq);
+    json_auto_t *body = p == NULL ? NULL : dialect_object(rq);
     struct hf_error err = {0};
     int signum;
 
@@ -165,7 +155,7 @@ void hyper_terminal_kill(struct http_request *rq)
 void hyper_terminal_resize(struct http_request *rq)
 {
     struct process *p = hyper_process(rq);
-    json_auto_t *body = p == NULL ? NULL : hyper_body(rq);
+    json_auto_t *body = p == NULL ? NULL : dialect_object(rq);
     struct hf_error err = {0};
     int64_t rows, cols;
 
@@ -188,14 +178,14 @@ static void on_typed(struct http_request *rq, size_t taken, const struct hf_erro
         hyper_error(rq, err);
         return;
     }
-    o = hyper_reply(hyper_of(rq));
-    hyper_send(rq, 200, &o);
+    o = dialect_reply_open(dialect_base_of(rq));
+    dialect_reply_send(rq, 200, &o);
 }
 
 void hyper_stdin(struct http_request *rq)
 {
     struct process *p = hyper_process(rq);
-    json_auto_t *body = p == NULL ? NULL : hyper_body(rq);
+    json_auto_t *body = p == NULL ? NULL : dialect_object(rq);
     struct buf bytes = {0};
     struct hf_error err = {0};
     bool eof;
@@ -205,6 +195,6 @@ void hyper_stdin(struct http_request *rq)
     if (hyper_decode_stdin(body, &bytes, &eof, &err) < 0)
         hyper_error(rq, &err);
     else
-        input_call_take(&hyper_of(rq)->typing, rq, p, &bytes, eof, on_typed);
+        input_call_take(&dialect_base_of(rq)->typing, rq, p, &bytes, eof, on_typed);
     buf_fini(&bytes);
 }

@@ -39,7 +39,7 @@ static bool page_after(struct http_request *rq, struct hyper_get_page *pg)
 
     if (cursor == NULL || cursor[0] == '\0')
         return true;
-    pg->after = engine_find(hyper_of(rq)->engine, cursor, NULL);
+    pg->after = engine_find(dialect_base_of(rq)->engine, cursor, NULL);
     if (pg->after != NULL)
         return true;
     hf_fail_field(&err, HF_E_bad_query, "cursor",
@@ -114,9 +114,9 @@ void hyper_list(struct http_request *rq)
 
     if (!page_decode(rq, &pg))
         return;
-    o = hyper_reply(h);
-    page_write(&pg, h->engine, &o);
-    hyper_send(rq, 200, &o);
+    o = dialect_reply_open(&h->base);
+    page_write(&pg, h->base.engine, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- cursors ------------------------------------------------------------------------------ */

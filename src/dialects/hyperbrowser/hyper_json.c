@@ -144,18 +144,18 @@ void hyper_write_terminal(struct json_out *o, struct process *p, bool output)
 
 void hyper_reply_process(struct http_request *rq, struct process *p)
 {
-    struct json_out o = hyper_reply(hyper_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_key(&o, "process");
     hyper_write_process(&o, p);
-    hyper_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void hyper_reply_terminal(struct http_request *rq, struct process *p, bool output)
 {
-    struct json_out o = hyper_reply(hyper_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_key(&o, "pty");
     hyper_write_terminal(&o, p, output);
-    hyper_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }

@@ -7,11 +7,9 @@
  * used, and the token is the client's own. Layer: dialects.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/mem.h"
 #include "dialects/hyperbrowser/hyper.h"
 
 #define SANDBOX "local"
@@ -74,13 +72,13 @@ static void write_sandbox(struct json_out *o, const struct http_request *rq)
 
 static void reply_detail(struct http_request *rq)
 {
-    struct json_out o = hyper_reply(hyper_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     write_sandbox(&o, rq);
     json_kstr(&o, "token", token_of(rq));
     json_knull(&o, "tokenExpiresAt");
     http_add_header(rq, "Cache-Control", "no-store");
-    hyper_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* False: the request has been replied to. */
@@ -100,7 +98,7 @@ static bool is_ours(struct http_request *rq)
 /* Images and sizes do not apply: the sandbox already exists. */
 void hyper_sandbox_create(struct http_request *rq)
 {
-    json_auto_t *body = hyper_body(rq);
+    json_auto_t *body = dialect_object(rq);
 
     if (body != NULL)
         reply_detail(rq);
@@ -123,7 +121,7 @@ void hyper_sandbox_list(struct http_request *rq)
         return;
     listed = (status == NULL || strcmp(status, "active") == 0) &&
              (search == NULL || strstr(SANDBOX, search) != NULL);
-    o = hyper_reply(hyper_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     json_key(&o, "sandboxes");
     json_open(&o, '[');
     if (listed && page <= 1) {
@@ -135,41 +133,31 @@ void hyper_sandbox_list(struct http_request *rq)
     json_kint(&o, "totalCount", listed);
     json_ku64(&o, "page", page);
     json_ku64(&o, "perPage", limit);
-    hyper_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- stop ------------------------------------------------------------------------------------ */
 
 struct hyper_sandbox_stopping {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    size_t left;             /* processes being terminated, plus one while the search continues */
+    struct call call;
+    size_t left; /* processes being terminated, plus one while the search continues */
 };
 
-static void stopping_free(struct pending *p)
-{
-    pending_fini(p);
-    free(list_entry(p, struct hyper_sandbox_stopping, pending));
-}
-
-static const struct pending_kind stopping_kind = {.drain = NULL, .free = stopping_free};
-
-static void stopping_on_disconnect(void *user)
-{
-    ((struct hyper_sandbox_stopping *)user)->rq = NULL;
-}
+static const struct call_kind stopping_kind = {.stays = true};
 
 static void stopping_one_less(struct hyper_sandbox_stopping *s)
 {
+    struct json_out o;
+
     if (--s->left > 0)
         return;
-    if (s->rq != NULL) {
-        struct json_out o = hyper_reply(hyper_of(s->rq));
-
-        json_kbool(&o, "success", true);
-        hyper_send(s->rq, 200, &o);
+    if (s->call.rq == NULL) {
+        call_end(&s->call);
+        return;
     }
-    stopping_free(&s->pending);
+    o = dialect_reply_open(dialect_base_of(s->call.rq));
+    json_kbool(&o, "success", true);
+    call_send(&s->call, 200, &o);
 }
 
 static void on_ended(void *arg, struct process *p, const struct survivors *left)
@@ -193,18 +181,15 @@ static bool is_mine(struct process *p)
 /* Terminates what this dialect has started. The daemon may be shared, and it stays. */
 void hyper_sandbox_stop(struct http_request *rq)
 {
-    struct hyper *h = hyper_of(rq);
+    struct engine *e = dialect_base_of(rq)->engine;
     struct process *p = NULL;
     struct hyper_sandbox_stopping *s;
 
     if (!is_ours(rq))
         return;
-    s = hf_xalloc(sizeof *s);
-    s->rq = rq;
+    s = call_begin(rq, &stopping_kind, sizeof *s);
     s->left = 1;
-    pending_init(&s->pending, &h->pending, &stopping_kind);
-    http_set_user(rq, s, stopping_on_disconnect);
-    while ((p = engine_next(h->engine, p)) != NULL)
+    while ((p = engine_next(e, p)) != NULL)
         if (is_mine(p)) {
             s->left++;
             process_terminate(p, -1, "api", on_ended, s);

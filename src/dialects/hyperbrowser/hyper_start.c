@@ -29,7 +29,7 @@ static void start(struct http_request *rq, decode_fn *decode, enum stdin_mode in
                   start_call_fn *done)
 {
     struct hyper *h = hyper_of(rq);
-    json_auto_t *body = hyper_body(rq);
+    json_auto_t *body = dialect_object(rq);
     struct hf_error err = {0};
     struct hyper_request request;
 
@@ -39,9 +39,9 @@ static void start(struct http_request *rq, decode_fn *decode, enum stdin_mode in
         hyper_error(rq, &err);
     } else {
         request.spec.stdin_mode = input;
-        request.spec.history_bytes = request.spec.pty ? 0 : history_for(h->engine);
-        start_call_begin(rq, h->engine, &request.spec,
-                         &(struct start_call_options){.pending = &h->pending,
+        request.spec.history_bytes = request.spec.pty ? 0 : history_for(h->base.engine);
+        start_call_begin(rq, h->base.engine, &request.spec,
+                         &(struct start_call_options){.pending = &h->base.pending,
                                                       .done = done,
                                                       .end_if_disconnected = input == STDIN_NULL});
     }

@@ -40,7 +40,7 @@ static void send_ascii(struct run_stream *r, const char *event, uint64_t id, str
 static void send_output(struct run_stream *r, const char *stream, const struct slice *s)
 {
     struct hyper_stream_follow *f = follow_of(r);
-    struct json_out o = hyper_reply(f->hyper);
+    struct json_out o = dialect_reply_open(&f->hyper->base);
 
     json_kstr(&o, "stream", stream);
     json_ku64(&o, "seq", s->number + 1);
@@ -85,14 +85,14 @@ static bool follow_end(struct run_stream *r)
         f->result.ascii = true;
         f->sending = true;
     }
-    return result_pump(&f->result, r->out, &f->hyper->scratch);
+    return result_pump(&f->result, r->out, &f->hyper->base.scratch);
 }
 
 /* A stream that ends without `done` is incomplete: newer clients report the reason. */
 static void follow_draining(struct run_stream *r)
 {
     struct hyper_stream_follow *f = follow_of(r);
-    struct json_out o = hyper_reply(f->hyper);
+    struct json_out o = dialect_reply_open(&f->hyper->base);
 
     json_kstr(&o, "error", "the daemon is shutting down; stream again from the last seq");
     json_kstr(&o, "code", "shutting_down");
@@ -120,6 +120,6 @@ void hyper_stream(struct http_request *rq)
     f = hf_xalloc(sizeof *f);
     f->hyper = h;
     f->next = seen;
-    if (run_stream_begin(&f->stream, &follow_ops, rq, p, run, &h->pending, &err) < 0)
+    if (run_stream_begin(&f->stream, &follow_ops, rq, p, run, &h->base.pending, &err) < 0)
         hyper_error(rq, &err);
 }

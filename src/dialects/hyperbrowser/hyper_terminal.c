@@ -20,15 +20,15 @@ static void send_output(struct console *c, const struct slice *s)
     struct hyper *h = console_user(c);
     struct json_out o;
 
-    buf_clear(&h->scratch);
-    json_out_init(&o, &h->scratch);
+    buf_clear(&h->base.scratch);
+    json_out_init(&o, &h->base.scratch);
     hyper_write_run(&o, "output", s);
-    send_frame(c, &h->scratch);
+    send_frame(c, &h->base.scratch);
 }
 
 static void terminal_exited(struct console *c, const struct exit_record *x)
 {
-    struct json_out o = hyper_reply(console_user(c));
+    struct json_out o = dialect_reply_open(console_user(c));
 
     (void)x;
     json_kstr(&o, "type", "exit");
@@ -101,7 +101,7 @@ void hyper_terminal_connect(struct http_request *rq)
         .viewer = {.since = SINCE_OFFSET, .runs = true, .only_stream = -1},
         .ops = &ops,
         .user = h,
-        .pending = &h->pending,
+        .pending = &h->base.pending,
         .text_max = LIMIT_HYPER_FRAME_BYTES,
         .gate = true,
     };

@@ -74,7 +74,7 @@ static void wait_on_disconnect(void *user)
 
 static void wait_pump(struct hyper_wait *w)
 {
-    if (!result_pump(&w->result, w->stream, &w->hyper->scratch))
+    if (!result_pump(&w->result, w->stream, &w->hyper->base.scratch))
         return;
     http_stream_end(w->stream);
     wait_free(&w->pending);
@@ -109,7 +109,7 @@ static void reply_terminal(struct hyper_wait *w)
         wait_free(&w->pending);
         return;
     }
-    o = hyper_reply(w->hyper);
+    o = dialect_reply_open(&w->hyper->base);
     json_key(&o, "pty");
     hyper_write_terminal(&o, w->process, w->o.request.include_output);
     json_close(&o, '}');
@@ -121,7 +121,7 @@ static void reply_terminal(struct hyper_wait *w)
 
 static void reply_result(struct hyper_wait *w)
 {
-    struct buf *out = &w->hyper->scratch;
+    struct buf *out = &w->hyper->base.scratch;
 
     result_init(&w->result, w->process, BEFORE, BEHIND);
     if (w->stream == NULL && result_bytes(&w->result) <= SMALL_BYTES) {
@@ -154,7 +154,7 @@ static void wait_reply(struct hyper_wait *w)
 /* The state without the output: there is no time for it, and the next worker has it. */
 static void reply_state(struct hyper_wait *w)
 {
-    struct buf *out = &w->hyper->scratch;
+    struct buf *out = &w->hyper->base.scratch;
 
     result_init(&w->result, w->process, BEFORE, BEHIND);
     result_leave_out(&w->result);
@@ -240,13 +240,13 @@ static struct hyper_wait *wait_new(struct http_request *rq, struct process *p,
     w->rq = rq;
     w->process = process_ref(p);
     w->o = *o;
-    w->deadline = timer_new(h->loop, wait_on_deadline, w);
-    w->alive = timer_new(h->loop, wait_on_alive, w);
+    w->deadline = timer_new(h->base.loop, wait_on_deadline, w);
+    w->alive = timer_new(h->base.loop, wait_on_alive, w);
     list_init(&w->waiter.link);
     w->waiter.fn = wait_on_exit;
     w->waiter.arg = w;
     h->waits++;
-    pending_init(&w->pending, &h->pending, &wait_kind);
+    pending_init(&w->pending, &h->base.pending, &wait_kind);
     http_set_user(rq, w, wait_on_disconnect);
     return w;
 }
@@ -275,14 +275,14 @@ void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_w
         timer_start(w->deadline, (uint64_t)o->request.timeout_ms);
     if (o->request.timeout_ms < 0 || o->request.timeout_ms > PLAIN_MAX_MS)
         timer_start(w->alive, HEAD_MS);
-    if (w->hyper->draining) /* its process was being started when the others were notified */
+    if (w->hyper->base.draining) /* its process was being started when the others were notified */
         wait_drain(&w->pending);
 }
 
 static void wait_handle(struct http_request *rq, enum hyper_wait_kind kind)
 {
     struct process *p = hyper_process(rq);
-    json_auto_t *body = p == NULL ? NULL : hyper_body(rq);
+    json_auto_t *body = p == NULL ? NULL : dialect_object(rq);
     struct hyper_wait_options o = {.kind = kind};
     struct hf_error err = {0};
 
