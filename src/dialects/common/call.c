@@ -76,8 +76,9 @@ static const struct http_stream_ops stream_ops = {.on_drain = call_on_room,
 void call_adopt(struct call *c, struct http_request *rq, const struct call_kind *kind)
 {
     c->kind = kind;
+    c->base = dialect_base_of(rq);
     c->rq = rq;
-    pending_init(&c->pending, &dialect_base_of(rq)->pending, &pending_kind);
+    pending_init(&c->pending, &c->base->pending, &pending_kind);
     http_set_user(rq, c, call_on_disconnect);
 }
 

@@ -38,6 +38,7 @@ struct call_kind {
 struct call {
     struct pending pending;
     const struct call_kind *kind;
+    struct dialect_base *base;
     struct http_request *rq; /* NULL once the stream has started */
     struct http_stream *out; /* NULL: no stream */
 };

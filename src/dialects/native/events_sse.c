@@ -96,7 +96,7 @@ static bool watcher_wants(const struct watcher *w, const struct event *e)
 static void watcher_pump(void *arg)
 {
     struct watcher *w = arg;
-    struct events *ev = engine_events(w->op.native->engine);
+    struct events *ev = engine_events(w->op.native->base.engine);
     struct event e;
 
     while (http_stream_ready(w->stream)) {
@@ -129,7 +129,7 @@ static const struct http_stream_ops watcher_ops = {.on_drain = watcher_pump,
 static int watcher_decode_start(struct watcher *w, const struct http_request *rq,
                                 struct hf_error *err)
 {
-    const struct events *ev = engine_events(w->op.native->engine);
+    const struct events *ev = engine_events(w->op.native->base.engine);
     const char *last = http_header(rq, "Last-Event-ID"), *since = http_query(rq, "since");
     uint64_t id;
 
@@ -150,7 +150,7 @@ static void watcher_start(struct watcher *w, struct http_request *rq)
     http_add_header(rq, "Cache-Control", "no-store");
     w->subscriber.fn = watcher_pump;
     w->subscriber.arg = w;
-    events_subscribe(engine_events(w->op.native->engine), &w->subscriber);
+    events_subscribe(engine_events(w->op.native->base.engine), &w->subscriber);
     w->stream = sse_start(rq, &watcher_ops, w);
     watcher_pump(w);
 }

@@ -12,8 +12,8 @@ struct json_out json_reply_open(struct native *n)
 {
     struct json_out o;
 
-    buf_clear(&n->scratch);
-    json_out_init(&o, &n->scratch);
+    buf_clear(&n->base.scratch);
+    json_out_init(&o, &n->base.scratch);
     json_open(&o, '{');
     return o;
 }
@@ -30,10 +30,10 @@ void json_reply_process(struct http_request *rq, int status, struct process *p)
     struct native *n = native_of(rq);
     struct json_out o;
 
-    buf_clear(&n->scratch);
-    json_out_init(&o, &n->scratch);
+    buf_clear(&n->base.scratch);
+    json_out_init(&o, &n->base.scratch);
     process_write_json(p, &o);
-    http_reply_json(rq, status, &n->scratch);
+    http_reply_json(rq, status, &n->base.scratch);
 }
 
 void json_reply_text(struct json_out *o, const char *key, const char *bytes, size_t len,

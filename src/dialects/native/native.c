@@ -18,7 +18,10 @@ struct native *native_new(struct engine *e, struct auth *auth, const struct nati
 {
     struct native *n = hf_xalloc(sizeof *n);
 
-    n->engine = e;
+    n->base.engine = e;
+    n->base.loop = engine_loop(e);
+    list_init(&n->base.pending);
+    input_call_queue_init(&n->base.typing, &n->base.pending);
     n->auth = auth;
     n->info = *info;
     if (info->http != NULL)
@@ -30,7 +33,7 @@ struct native *native_new(struct engine *e, struct auth *auth, const struct nati
     list_init(&n->spawning);
     list_init(&n->clients);
     list_init(&n->reloads);
-    n->table = (struct route_table){
+    n->base.table = (struct route_table){
         .prefix = "",
         .routes = native_route_list,
         .count = native_route_count,
@@ -46,20 +49,21 @@ void native_free(struct native *n)
 
     if (n == NULL)
         return;
+    pending_free(&n->base.pending);
     list_for_each (it, tmp, &n->ops) {
         struct op *op = list_entry(it, struct op, link);
 
         op->kind->on_free(op);
     }
     assert(list_is_empty(&n->ops));
-    buf_fini(&n->scratch);
+    buf_fini(&n->base.scratch);
     buf_fini(&n->joined);
     free(n);
 }
 
 const struct route_table *native_routes(struct native *n)
 {
-    return &n->table;
+    return &n->base.table;
 }
 
 void native_refuse_new(struct native *n)
@@ -72,6 +76,7 @@ void native_drain(struct native *n)
     struct list *it, *tmp;
 
     n->closed = n->draining = true;
+    pending_drain(&n->base.pending);
     list_for_each (it, tmp, &n->ops) {
         struct op *op = list_entry(it, struct op, link);
 
@@ -83,6 +88,19 @@ void native_drain(struct native *n)
 struct native *native_of(const struct http_request *rq)
 {
     return http_context(rq);
+}
+
+struct native *native_of_call(const struct call *c)
+{
+    return (struct native *)c->base;
+}
+
+void native_call_drain(struct call *c)
+{
+    struct hf_error err;
+
+    native_check_open(native_of_call(c), &err);
+    call_fail(c, &err);
 }
 
 void native_op_init(struct op *op, struct native *n, const struct op_kind *kind)

@@ -9,26 +9,24 @@
 #ifndef HF_DIALECTS_NATIVE_NATIVE_CONTEXT_H
 #define HF_DIALECTS_NATIVE_NATIVE_CONTEXT_H
 
-#include "base/buf.h"
-#include "base/list.h"
+#include "dialects/common/call.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/native/native.h"
 
 struct native {
-    struct engine *engine;
+    struct dialect_base base;
     struct auth *auth;
     struct native_info info;
     struct http_options http; /* limits to show */
-    struct route_table table;
-    struct list ops;      /* struct op, by link */
-    struct list spawning; /* pending creations with an Idempotency-Key */
-    struct list clients;  /* WebSockets that named their client */
-    struct list reloads;  /* requests that wait for a reload of the credentials */
-    uint32_t last_reload; /* number of the last */
-    size_t waits;         /* of LIMIT_WAITS */
-    bool closed;          /* nothing new may begin */
-    bool draining;        /* and pending work must end */
-    /* Free between handlers: the JSON being written, and bytes that had to be joined first. */
-    struct buf scratch, joined;
+    struct list ops;          /* struct op, by link */
+    struct list spawning;     /* pending creations with an Idempotency-Key */
+    struct list clients;      /* WebSockets that named their client */
+    struct list reloads;      /* requests that wait for a reload of the credentials */
+    uint32_t last_reload;     /* number of the last */
+    size_t waits;             /* of LIMIT_WAITS */
+    bool closed;              /* nothing new may begin */
+    bool draining;            /* and pending work must end */
+    struct buf joined;        /* free between handlers: bytes that had to be joined first */
 };
 
 struct op;
@@ -50,6 +48,9 @@ void native_op_init(struct op *op, struct native *n, const struct op_kind *kind)
 void native_op_fini(struct op *op);
 
 struct native *native_of(const struct http_request *rq);
+struct native *native_of_call(const struct call *c);
+/* For call_kind.drain: nothing new starts, and this has not begun. */
+void native_call_drain(struct call *c);
 
 /* Counts one more waiting request: 0, or too_many_waits. */
 int native_wait_begin(struct native *n, const struct http_request *rq, struct hf_error *err);

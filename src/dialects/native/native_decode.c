@@ -13,7 +13,7 @@
 struct process *native_decode_find(const struct http_request *rq, const char *ref,
                                    struct hf_error *err)
 {
-    struct engine *e = native_of(rq)->engine;
+    struct engine *e = native_of(rq)->base.engine;
 
     return http_role(rq) == ROLE_OWN ? engine_find_all(e, ref, err) : engine_find(e, ref, err);
 }

@@ -33,7 +33,7 @@ void readyz_handle(struct http_request *rq)
 
 static void write_limits(const struct native *n, struct json_out *o)
 {
-    const struct engine_options *e = engine_options(n->engine);
+    const struct engine_options *e = engine_options(n->base.engine);
     const struct {
         const char *name;
         uint64_t value;
@@ -107,7 +107,7 @@ static void write_features(const struct native *n, struct json_out *o)
 {
     struct engine_stats s;
 
-    engine_stats(n->engine, &s);
+    engine_stats(n->base.engine, &s);
     json_key(o, "features");
     json_open(o, '{');
     json_kbool(o, "pty", true);
@@ -138,7 +138,7 @@ void info_handle(struct http_request *rq)
     struct json_out o = json_reply_open(n);
     struct engine_stats s;
 
-    engine_stats(n->engine, &s);
+    engine_stats(n->base.engine, &s);
     json_kstr(&o, "name", "holdfast");
     json_kstr(&o, "version", n->info.version);
     json_kstr(&o, "protocol", "holdfast.v1");
@@ -164,7 +164,7 @@ void activity_handle(struct http_request *rq)
     struct http_stats h = {0};
     int64_t last, idle;
 
-    engine_stats(n->engine, &s);
+    engine_stats(n->base.engine, &s);
     if (n->info.server != NULL)
         http_server_stats(n->info.server, &h);
     last = s.last_activity_wall_ms > 0 ? s.last_activity_wall_ms : n->info.started_ms;
@@ -192,7 +192,7 @@ void upgrade_handle(struct http_request *rq)
 
     if (native_check_open(n, &err) < 0) {
         http_reply_error(rq, &err);
-    } else if (engine_request_upgrade(n->engine) < 0) {
+    } else if (engine_request_upgrade(n->base.engine) < 0) {
         hf_fail(&err, HF_E_internal, "the keeper did not accept the request; see the daemon's log");
         http_reply_error(rq, &err);
     } else {

@@ -68,7 +68,7 @@ static void write_transport(struct buf *b, const struct http_stats *h)
 
 static void write_limits(struct buf *b, const struct native *n)
 {
-    const struct engine_options *e = engine_options(n->engine);
+    const struct engine_options *e = engine_options(n->base.engine);
 
     head(b, "limit", "gauge", "Limits that are in force.");
     buf_printf(b, "holdfast_limit{name=\"processes\"} %zu\n", e->max_processes);
@@ -86,11 +86,11 @@ static void write_limits(struct buf *b, const struct native *n)
 void metrics_handle(struct http_request *rq)
 {
     struct native *n = native_of(rq);
-    struct buf *b = &n->scratch;
+    struct buf *b = &n->base.scratch;
     struct engine_stats s;
     struct http_stats h = {0};
 
-    engine_stats(n->engine, &s);
+    engine_stats(n->base.engine, &s);
     if (n->info.server != NULL)
         http_server_stats(n->info.server, &h);
     buf_clear(b);

@@ -182,7 +182,7 @@ void reload_handle(struct http_request *rq)
     native_op_init(&r->op, n, &reload_kind);
     list_append(&n->reloads, &r->link);
     http_set_user(rq, r, reload_on_disconnect);
-    if (engine_request_reload(n->engine, r->req, grace_ms) < 0)
+    if (engine_request_reload(n->base.engine, r->req, grace_ms) < 0)
         reload_fail(r, HF_E_internal,
                     "the keeper did not accept the request; see the daemon's log");
 }

@@ -47,7 +47,7 @@ static void add_headers(struct http_request *rq, const struct hf_error *err)
 
 static void reply(struct http_request *rq, const struct hf_error *err, const uint64_t *accepted)
 {
-    struct buf *out = &native_of(rq)->scratch;
+    struct buf *out = &native_of(rq)->base.scratch;
     struct json_out o;
 
     buf_clear(out);

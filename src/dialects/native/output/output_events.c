@@ -13,7 +13,7 @@
 
 void output_events_send(struct output_events *e, const char *event, uint64_t id)
 {
-    const struct buf *json = &e->native->scratch;
+    const struct buf *json = &e->native->base.scratch;
     char text[24];
 
     snprintf(text, sizeof text, "%llu", (unsigned long long)id);

@@ -103,7 +103,7 @@ static void reply_stream(struct http_request *rq, struct process *p, const struc
 static void reply_filtered(struct http_request *rq, const struct journal *j,
                            const struct output_range *r)
 {
-    struct buf *out = &native_of(rq)->scratch;
+    struct buf *out = &native_of(rq)->base.scratch;
 
     buf_clear(out);
     for (uint64_t at = r->from; at < r->to;) {

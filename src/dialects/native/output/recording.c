@@ -83,12 +83,12 @@ static void feed(struct recording *x, const struct slice *s)
 /* Lines are collected in the dialect's own buffer and sent in one piece. */
 static void lines_begin(struct recording *x)
 {
-    buf_clear(&x->op.native->scratch);
+    buf_clear(&x->op.native->base.scratch);
 }
 
 static void lines_send(struct recording *x)
 {
-    struct buf *b = &x->op.native->scratch;
+    struct buf *b = &x->op.native->base.scratch;
     struct iovec iov = {buf_data(b), b->len};
 
     if (b->len > 0)
@@ -326,7 +326,7 @@ static void cast_init(struct recording *x, uint64_t from)
     struct process_view v;
 
     process_view(x->process, &v);
-    x->cast.out = &n->scratch;
+    x->cast.out = &n->base.scratch;
     x->cast.text = &n->joined;
     x->cast.cook = !v.pty;
     x->cast.lane = -1;

@@ -81,7 +81,7 @@ void tickets_handle(struct http_request *rq)
     json_ktime(&o, "expires_at", expires_ms);
     json_reply_send(rq, 201, &o);
     /* A ticket is a secret for a minute: wipe it from the scratch buffer. */
-    buf_wipe(&native_of(rq)->scratch);
+    buf_wipe(&native_of(rq)->base.scratch);
     hf_wipe(ticket, sizeof ticket);
     hf_wipe(url, sizeof url);
 }

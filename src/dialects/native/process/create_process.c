@@ -132,7 +132,7 @@ static int create_replay(struct http_request *rq, const char *key, const char *h
                          struct hf_error *err)
 {
     struct native *n = native_of(rq);
-    struct process *p = engine_find_idempotent(n->engine, key);
+    struct process *p = engine_find_idempotent(n->base.engine, key);
     struct create *leader = find_spawning(n, key);
     struct process_view v;
 
@@ -192,7 +192,7 @@ static int create_spawn(struct http_request *rq, const json_t *body, const char 
         c = create_new(rq, key, key != NULL ? hash : NULL);
         if (key != NULL)
             list_append(&n->spawning, &c->link);
-        rc = engine_spawn(n->engine, &request.spec, create_on_spawned, c, err);
+        rc = engine_spawn(n->base.engine, &request.spec, create_on_spawned, c, err);
         if (rc < 0) {
             http_set_user(rq, NULL, NULL);
             create_free(c);

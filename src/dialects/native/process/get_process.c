@@ -42,8 +42,8 @@ void process_get_handle(struct http_request *rq)
         json_reply_process(rq, 200, p);
         return;
     }
-    buf_clear(&n->scratch);
-    json_out_init(&o, &n->scratch);
+    buf_clear(&n->base.scratch);
+    json_out_init(&o, &n->base.scratch);
     json_reply_process_open(&o, p);
     write_recent(p, &o);
     json_reply_send(rq, 200, &o);

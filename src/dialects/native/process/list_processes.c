@@ -80,7 +80,7 @@ void list_handle(struct http_request *rq)
         http_reply_error(rq, &err);
     } else {
         o = json_reply_open(n);
-        page_write(&pg, n->engine, &o);
+        page_write(&pg, n->base.engine, &o);
         json_reply_send(rq, 200, &o);
     }
     filter_fini(&pg.filter);

@@ -272,7 +272,7 @@ static struct run_process *run_new(struct http_request *rq, const struct spawn_r
     struct native *n = native_of(rq);
     struct run_process *r = hf_xalloc(sizeof *r);
     uint64_t ring = request->spec.history_bytes > 0 ? (uint64_t)request->spec.history_bytes
-                                                    : engine_options(n->engine)->journal_bytes;
+                                                    : engine_options(n->base.engine)->journal_bytes;
 
     native_op_init(&r->op, n, &run_kind);
     r->rq = rq;
@@ -301,7 +301,7 @@ static int run_begin(struct http_request *rq, struct hf_error *err)
     if (rc == 0) {
         r = run_new(rq, &request);
         request.spec.quiet_start = true;
-        rc = engine_spawn(native_of(rq)->engine, &request.spec, run_on_spawned, r, err);
+        rc = engine_spawn(native_of(rq)->base.engine, &request.spec, run_on_spawned, r, err);
         if (rc < 0) {
             http_set_user(rq, NULL, NULL);
             run_free(r);

@@ -28,14 +28,14 @@ static enum role links_by_secret(void *arg, const char *secret, size_t len, char
 {
     struct native *n = arg;
 
-    return role_of(engine_share_by_secret(n->engine, secret, len, grant));
+    return role_of(engine_share_by_secret(n->base.engine, secret, len, grant));
 }
 
 static enum role links_by_grant(void *arg, const char *grant)
 {
     struct native *n = arg;
 
-    return role_of(engine_share_by_grant(n->engine, grant, NULL));
+    return role_of(engine_share_by_grant(n->base.engine, grant, NULL));
 }
 
 /* However the request names its process, it must be the link's process. */
@@ -45,15 +45,15 @@ static bool links_fits(void *arg, const struct http_request *rq, const char *gra
     const char *id = http_param(rq, "id");
     struct process *p = NULL;
 
-    return id != NULL && engine_share_by_grant(n->engine, grant, &p) != SHARE_NONE &&
-           engine_find(n->engine, id, NULL) == p;
+    return id != NULL && engine_share_by_grant(n->base.engine, grant, &p) != SHARE_NONE &&
+           engine_find(n->base.engine, id, NULL) == p;
 }
 
 static void links_use(void *arg, const char *grant)
 {
     struct native *n = arg;
 
-    engine_share_use(n->engine, grant);
+    engine_share_use(n->base.engine, grant);
 }
 
 static void links_on_end(void *arg, const char *grant)
@@ -77,7 +77,7 @@ void links_start(struct native *n)
 
     if (n->auth != NULL)
         auth_set_links(n->auth, &links);
-    engine_on_share_end(n->engine, links_on_end, n);
+    engine_on_share_end(n->base.engine, links_on_end, n);
 }
 
 /* --- the calls ----------------------------------------------------------------------- */
@@ -153,7 +153,7 @@ void links_make_handle(struct http_request *rq)
     json_kstr(&o, "url", url);
     json_reply_send(rq, 201, &o);
     /* The link is shown only this once: wipe it. */
-    buf_wipe(&n->scratch);
+    buf_wipe(&n->base.scratch);
     hf_wipe(secret, sizeof secret);
     hf_wipe(url, sizeof url);
 }

@@ -9,45 +9,24 @@
 #include "dialects/native/native_handlers.h"
 
 struct exit_wait {
-    struct op op;
-    struct http_request *rq;
+    struct call call;
     struct process *process; /* referenced */
     struct exit_waiter waiter;
     struct timer *timer; /* NULL: no timeout */
 };
 
-static void exit_wait_free(struct exit_wait *w)
+static void exit_wait_release(struct call *c)
 {
+    struct exit_wait *w = list_entry(c, struct exit_wait, call);
+
     exit_waiter_cancel(&w->waiter);
     timer_close(w->timer);
-    native_wait_end(w->op.native);
-    native_op_fini(&w->op);
+    native_wait_end(native_of_call(c));
     process_unref(w->process);
-    free(w);
 }
 
-static void exit_wait_on_disconnect(void *user)
-{
-    exit_wait_free(user);
-}
-
-static void exit_wait_on_drain(struct op *op)
-{
-    struct exit_wait *w = list_entry(op, struct exit_wait, op);
-    struct hf_error err;
-
-    native_check_open(op->native, &err);
-    http_reply_error(w->rq, &err);
-    exit_wait_free(w);
-}
-
-static void exit_wait_on_free(struct op *op)
-{
-    exit_wait_free(list_entry(op, struct exit_wait, op));
-}
-
-static const struct op_kind exit_wait_kind = {.on_drain = exit_wait_on_drain,
-                                              .on_free = exit_wait_on_free};
+static const struct call_kind exit_wait_kind = {.release = exit_wait_release,
+                                                .drain = native_call_drain};
 
 /* The process as it is now, and whether the timeout came first. */
 static void exit_wait_reply(struct http_request *rq, struct process *p, bool timed_out)
@@ -55,8 +34,8 @@ static void exit_wait_reply(struct http_request *rq, struct process *p, bool tim
     struct native *n = native_of(rq);
     struct json_out o;
 
-    buf_clear(&n->scratch);
-    json_out_init(&o, &n->scratch);
+    buf_clear(&n->base.scratch);
+    json_out_init(&o, &n->base.scratch);
     json_reply_process_open(&o, p);
     json_kbool(&o, "timed_out", timed_out);
     json_reply_send(rq, 200, &o);
@@ -66,8 +45,8 @@ static void exit_wait_on_exit(void *arg, struct process *p)
 {
     struct exit_wait *w = arg;
 
-    exit_wait_reply(w->rq, p, false);
-    exit_wait_free(w);
+    exit_wait_reply(w->call.rq, p, false);
+    call_end(&w->call);
 }
 
 static void exit_wait_on_timer(struct timer *t, void *arg)
@@ -75,21 +54,18 @@ static void exit_wait_on_timer(struct timer *t, void *arg)
     struct exit_wait *w = arg;
 
     (void)t;
-    exit_wait_reply(w->rq, w->process, true);
-    exit_wait_free(w);
+    exit_wait_reply(w->call.rq, w->process, true);
+    call_end(&w->call);
 }
 
 static void exit_wait_begin(struct http_request *rq, struct process *p, int64_t timeout_ms)
 {
-    struct exit_wait *w = hf_xalloc(sizeof *w);
+    struct exit_wait *w = call_begin(rq, &exit_wait_kind, sizeof *w);
 
-    native_op_init(&w->op, native_of(rq), &exit_wait_kind);
-    w->rq = rq;
     w->process = process_ref(p);
     list_init(&w->waiter.link);
     w->waiter.fn = exit_wait_on_exit;
     w->waiter.arg = w;
-    http_set_user(rq, w, exit_wait_on_disconnect);
     process_wait_exit(p, &w->waiter);
     if (timeout_ms >= 0) {
         w->timer = timer_new(http_loop(rq), exit_wait_on_timer, w);

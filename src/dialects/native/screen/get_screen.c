@@ -76,7 +76,7 @@ static void reply(struct http_request *rq, struct process *p, const struct term 
         [FORMAT_SVG] = {screen_put_svg, "image/svg+xml"},
     };
     struct screen_picture picture = {.term = t};
-    struct buf *out = &native_of(rq)->scratch;
+    struct buf *out = &native_of(rq)->base.scratch;
     char offset[24];
 
     screen_view(p, t, &picture.view);

@@ -21,10 +21,10 @@ static void reply_session(struct http_request *rq, int status, struct session *s
     struct native *n = native_of(rq);
     struct json_out o;
 
-    buf_clear(&n->scratch);
-    json_out_init(&o, &n->scratch);
+    buf_clear(&n->base.scratch);
+    json_out_init(&o, &n->base.scratch);
     session_write_json(s, &o);
-    http_reply_json(rq, status, &n->scratch);
+    http_reply_json(rq, status, &n->base.scratch);
 }
 
 /* --- create ------------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static int create_begin(struct http_request *rq, struct hf_error *err)
     rc = session_request_decode(&request, body, err);
     if (rc == 0) {
         l = later_new(rq);
-        rc = session_create(native_of(rq)->engine, &request.spec, create_on_done, l, err);
+        rc = session_create(native_of(rq)->base.engine, &request.spec, create_on_done, l, err);
         if (rc < 0) {
             http_set_user(rq, NULL, NULL);
             later_free(l);
@@ -144,7 +144,7 @@ void session_create_handle(struct http_request *rq)
 static struct session *decode_session(struct http_request *rq)
 {
     struct hf_error err;
-    struct session *s = session_find(native_of(rq)->engine, http_param(rq, "id"), &err);
+    struct session *s = session_find(native_of(rq)->base.engine, http_param(rq, "id"), &err);
 
     if (s == NULL)
         http_reply_error(rq, &err);
@@ -168,7 +168,7 @@ static int decode_page(const struct http_request *rq, int64_t *limit, struct ses
         return -1;
     if (id == NULL)
         return 0;
-    *after = session_find(native_of(rq)->engine, id, NULL);
+    *after = session_find(native_of(rq)->base.engine, id, NULL);
     if (*after != NULL)
         return 0;
     return hf_fail_field(
@@ -178,7 +178,7 @@ static int decode_page(const struct http_request *rq, int64_t *limit, struct ses
 
 void session_list_handle(struct http_request *rq)
 {
-    struct engine *e = native_of(rq)->engine;
+    struct engine *e = native_of(rq)->base.engine;
     struct session *s = NULL, *last = NULL;
     int64_t limit = LIST_DEFAULT;
     struct hf_error err;

@@ -105,7 +105,7 @@ static int decode_events(const struct http_request *rq, bool *events, struct hf_
 static int run_begin(struct http_request *rq, struct hf_error *err)
 {
     struct native *n = native_of(rq);
-    struct session *s = session_find(n->engine, http_param(rq, "id"), err);
+    struct session *s = session_find(n->base.engine, http_param(rq, "id"), err);
     json_auto_t *body = NULL;
     struct session_run_request request;
     bool events;

@@ -206,7 +206,8 @@ int session_events_begin(struct http_request *rq, struct session *s,
     x->session_id = hf_xstrdup(session_id(s));
     rc = native_decode_bool(rq, "output", &x->output, err);
     if (rc == 0)
-        rc = session_follow_start(n->engine, s, &request->spec, &follow_ops, x, &x->follow, err);
+        rc = session_follow_start(n->base.engine, s, &request->spec, &follow_ops, x, &x->follow,
+                                  err);
     if (rc < 0) {
         events_free(x);
         return rc;

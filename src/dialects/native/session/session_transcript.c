@@ -83,7 +83,7 @@ static void reply_json(struct http_request *rq, const char *id, const struct ses
 
 static void reply_markdown(struct http_request *rq, const char *id, const struct session_items *all)
 {
-    struct buf *out = &native_of(rq)->scratch;
+    struct buf *out = &native_of(rq)->base.scratch;
 
     buf_clear(out);
     session_markdown(out, id, all);
@@ -110,7 +110,7 @@ static int decode_format(const struct http_request *rq, int *format, struct hf_e
 
 void session_transcript_handle(struct http_request *rq)
 {
-    struct engine *e = native_of(rq)->engine;
+    struct engine *e = native_of(rq)->base.engine;
     int64_t limit = SESSION_LOG_COMMANDS;
     struct session_items all;
     struct hf_error err;

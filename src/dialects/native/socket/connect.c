@@ -261,7 +261,7 @@ static void connect_notice(void *arg, const struct viewer_notice *n)
         break;
     }
     /* Deferred: the engine may be in the middle of the change that it reports. */
-    loop_defer(engine_loop(c->op.native->engine), &c->notify);
+    loop_defer(engine_loop(c->op.native->base.engine), &c->notify);
 }
 
 static void connect_on_notify(void *arg)

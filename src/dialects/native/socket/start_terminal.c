@@ -185,7 +185,7 @@ static int terminal_begin(struct http_request *rq, const struct spawn_spec *spec
     native_op_init(&t->op, native_of(rq), &terminal_kind);
     t->rq = rq;
     http_set_user(rq, t, terminal_on_disconnect);
-    rc = engine_spawn(native_of(rq)->engine, spec, terminal_on_spawned, t, err);
+    rc = engine_spawn(native_of(rq)->base.engine, spec, terminal_on_spawned, t, err);
     if (rc < 0) {
         http_set_user(rq, NULL, NULL);
         terminal_free(t);
