@@ -19,47 +19,26 @@ static const struct json_field body_fields[] = {
 };
 
 struct signal_process_sending {
-    struct op op;
-    struct http_request *rq; /* NULL: the client has disconnected */
+    struct call call;
     int signum;
     enum signal_target target;
 };
 
-static void sending_on_free(struct op *op)
-{
-    struct signal_process_sending *s = list_entry(op, struct signal_process_sending, op);
-
-    native_op_fini(op);
-    free(s);
-}
-
-static const struct op_kind sending_kind = {.on_drain = NULL, .on_free = sending_on_free};
-
-static void sending_on_disconnect(void *user)
-{
-    struct signal_process_sending *s = user;
-
-    s->rq = NULL;
-}
-
-static void sending_reply(const struct signal_process_sending *s)
-{
-    struct json_out o = json_reply_open(s->op.native);
-
-    json_kstr(&o, "signal", signal_name(s->signum));
-    json_kstr(&o, "target", check_signal_target_name(s->target));
-    json_reply_send(s->rq, 200, &o);
-}
+static const struct call_kind sending_kind = {.stays = true};
 
 static void sending_on_done(void *arg, int rc, const struct hf_error *err)
 {
     struct signal_process_sending *s = arg;
+    struct json_out o;
 
-    if (s->rq != NULL && rc < 0)
-        http_reply_error(s->rq, err);
-    else if (s->rq != NULL)
-        sending_reply(s);
-    sending_on_free(&s->op);
+    if (rc < 0) {
+        call_fail(&s->call, err);
+        return;
+    }
+    o = dialect_reply_open(s->call.base);
+    json_kstr(&o, "signal", signal_name(s->signum));
+    json_kstr(&o, "target", check_signal_target_name(s->target));
+    call_send(&s->call, 200, &o);
 }
 
 static int signal_decode(struct http_request *rq, int *signum, enum signal_target *target,
@@ -88,15 +67,9 @@ void signal_handle(struct http_request *rq)
         http_reply_error(rq, &err);
         return;
     }
-    s = hf_xalloc(sizeof *s);
-    native_op_init(&s->op, native_of(rq), &sending_kind);
-    s->rq = rq;
+    s = call_begin(rq, &sending_kind, sizeof *s);
     s->signum = signum;
     s->target = target;
-    http_set_user(rq, s, sending_on_disconnect);
-    if (process_signal(p, signum, target, sending_on_done, s, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        sending_on_free(&s->op);
-        http_reply_error(rq, &err);
-    }
+    if (process_signal(p, signum, target, sending_on_done, s, &err) < 0)
+        call_fail(&s->call, &err);
 }

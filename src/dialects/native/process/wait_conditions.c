@@ -16,43 +16,18 @@
 #define WAIT_OUTPUT_BYTES LIMIT_RUN_OUTPUT_BYTES
 
 struct wait_conditions_waiting {
-    struct op op;
-    struct http_request *rq;
+    struct call call;
     struct wait *wait;
 };
 
-static void waiting_free(struct wait_conditions_waiting *w)
+static void waiting_release(struct call *c)
 {
-    wait_cancel(w->wait);
-    native_wait_end(w->op.native);
-    native_op_fini(&w->op);
-    free(w);
+    wait_cancel(list_entry(c, struct wait_conditions_waiting, call)->wait);
+    native_wait_end(native_of_call(c));
 }
 
-static void waiting_on_disconnect(void *user)
-{
-    waiting_free(user);
-}
-
-static void waiting_on_drain(struct op *op)
-{
-    struct wait_conditions_waiting *w = list_entry(op, struct wait_conditions_waiting, op);
-    struct hf_error err;
-
-    native_check_open(op->native, &err);
-    http_reply_error(w->rq, &err);
-    waiting_free(w);
-}
-
-static void waiting_on_free(struct op *op)
-{
-    waiting_free(list_entry(op, struct wait_conditions_waiting, op));
-}
-
-static const struct op_kind waiting_kind = {
-    .on_drain = waiting_on_drain,
-    .on_free = waiting_on_free,
-};
+static const struct call_kind waiting_kind = {.release = waiting_release,
+                                              .drain = native_call_drain};
 
 /* --- the reply ------------------------------------------------------------------------ */
 
@@ -121,7 +96,7 @@ static void write_matched(struct json_out *o, const struct wait_result *r)
 static void waiting_done(void *arg, const struct wait_result *r)
 {
     struct wait_conditions_waiting *w = arg;
-    struct json_out o = json_reply_open(w->op.native);
+    struct json_out o = dialect_reply_open(w->call.base);
     struct process_view v;
 
     process_view(r->process, &v);
@@ -132,9 +107,8 @@ static void waiting_done(void *arg, const struct wait_result *r)
     json_ku64(&o, "from", r->from);
     json_ku64(&o, "next", r->end);
     write_between(r, &o);
-    json_reply_send(w->rq, 200, &o);
     w->wait = NULL; /* it frees itself */
-    waiting_free(w);
+    call_send(&w->call, 200, &o);
 }
 
 /* --- decoding requests ----------------------------------------------------------------- */
@@ -146,14 +120,11 @@ static int waiting_begin(struct http_request *rq, struct process *p,
 
     if (native_wait_begin(native_of(rq), rq, err) < 0)
         return -1;
-    w = hf_xalloc(sizeof *w);
-    native_op_init(&w->op, native_of(rq), &waiting_kind);
-    w->rq = rq;
+    w = call_begin(rq, &waiting_kind, sizeof *w);
     if (wait_start(p, request, waiting_done, w, &w->wait, err) < 0) {
-        waiting_free(w);
+        call_end(&w->call);
         return -1;
     }
-    http_set_user(rq, w, waiting_on_disconnect);
     return 0;
 }
 

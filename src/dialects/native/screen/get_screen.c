@@ -17,45 +17,24 @@
 enum format { FORMAT_TEXT, FORMAT_ANSI, FORMAT_JSON, FORMAT_HTML, FORMAT_SVG };
 
 struct screen_request {
-    struct op op;
-    struct http_request *rq;
+    struct call call;
     struct process *process; /* referenced */
     struct screen_waiter waiter;
     int format;
     int64_t lines;
 };
 
-static void screen_request_free(struct screen_request *a)
+static void screen_request_release(struct call *c)
 {
+    struct screen_request *a = list_entry(c, struct screen_request, call);
+
     screen_waiter_cancel(&a->waiter);
-    native_wait_end(a->op.native);
-    native_op_fini(&a->op);
+    native_wait_end(native_of_call(c));
     process_unref(a->process);
-    free(a);
 }
 
-static void screen_request_on_disconnect(void *user)
-{
-    screen_request_free(user);
-}
-
-static void screen_request_on_drain(struct op *op)
-{
-    struct screen_request *a = list_entry(op, struct screen_request, op);
-    struct hf_error err;
-
-    native_check_open(op->native, &err);
-    http_reply_error(a->rq, &err);
-    screen_request_free(a);
-}
-
-static void screen_request_on_free(struct op *op)
-{
-    screen_request_free(list_entry(op, struct screen_request, op));
-}
-
-static const struct op_kind screen_request_kind = {.on_drain = screen_request_on_drain,
-                                                   .on_free = screen_request_on_free};
+static const struct call_kind screen_request_kind = {.release = screen_request_release,
+                                                     .drain = native_call_drain};
 
 static void put_text(struct buf *out, const struct screen_picture *p)
 {
@@ -96,24 +75,21 @@ static void screen_request_on_screen(void *arg, struct process *p)
 {
     struct screen_request *a = arg;
 
-    reply(a->rq, p, screen_as_it_is(p), a->format, a->lines);
-    screen_request_free(a);
+    reply(a->call.rq, p, screen_as_it_is(p), a->format, a->lines);
+    call_end(&a->call);
 }
 
 static void screen_request_begin(struct http_request *rq, struct process *p, int format,
                                  int64_t lines)
 {
-    struct screen_request *a = hf_xalloc(sizeof *a);
+    struct screen_request *a = call_begin(rq, &screen_request_kind, sizeof *a);
 
-    native_op_init(&a->op, native_of(rq), &screen_request_kind);
-    a->rq = rq;
     a->process = process_ref(p);
     a->format = format;
     a->lines = lines;
     list_init(&a->waiter.link);
     a->waiter.fn = screen_request_on_screen;
     a->waiter.arg = a;
-    http_set_user(rq, a, screen_request_on_disconnect);
     screen_wait(p, &a->waiter);
 }
 

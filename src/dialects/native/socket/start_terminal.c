@@ -13,30 +13,7 @@
 #include "dialects/native/native_handlers.h"
 #include "dialects/native/socket/connect.h"
 
-struct start_terminal {
-    struct op op;
-    struct http_request *rq; /* NULL: the client has disconnected */
-};
-
-static void terminal_free(struct start_terminal *t)
-{
-    native_op_fini(&t->op);
-    free(t);
-}
-
-static void terminal_on_free(struct op *op)
-{
-    terminal_free(list_entry(op, struct start_terminal, op));
-}
-
-static const struct op_kind terminal_kind = {.on_drain = NULL, .on_free = terminal_on_free};
-
-static void terminal_on_disconnect(void *user)
-{
-    struct start_terminal *t = user;
-
-    t->rq = NULL;
-}
+static const struct call_kind terminal_kind = {.stays = true};
 
 /* --- decoding requests --------------------------------------------------------- */
 
@@ -164,12 +141,8 @@ static bool attach_first(struct http_request *rq, struct process *p)
 
 static void terminal_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
-    struct start_terminal *t = arg;
-    struct http_request *rq = t->rq;
+    struct http_request *rq = call_end(arg);
 
-    terminal_free(t);
-    if (rq != NULL)
-        http_set_user(rq, NULL, NULL);
     if (p == NULL && rq != NULL)
         refuse(rq, err);
     else if (p != NULL && (rq == NULL || !attach_first(rq, p)))
@@ -179,17 +152,11 @@ static void terminal_on_spawned(void *arg, struct process *p, const struct hf_er
 static int terminal_begin(struct http_request *rq, const struct spawn_spec *spec,
                           struct hf_error *err)
 {
-    struct start_terminal *t = hf_xalloc(sizeof *t);
-    int rc;
+    struct call *c = call_begin(rq, &terminal_kind, sizeof *c);
+    int rc = engine_spawn(c->base->engine, spec, terminal_on_spawned, c, err);
 
-    native_op_init(&t->op, native_of(rq), &terminal_kind);
-    t->rq = rq;
-    http_set_user(rq, t, terminal_on_disconnect);
-    rc = engine_spawn(native_of(rq)->base.engine, spec, terminal_on_spawned, t, err);
-    if (rc < 0) {
-        http_set_user(rq, NULL, NULL);
-        terminal_free(t);
-    }
+    if (rc < 0)
+        call_end(c);
     return rc;
 }
 
