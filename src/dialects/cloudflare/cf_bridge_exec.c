@@ -45,6 +45,7 @@ static void exec_disconnected(struct call *c)
 /* Do not invent an exit: the stream just ends. */
 static void exec_drain(struct call *c)
 {
+    exec_leave((struct cf_bridge_exec *)c, false);
     if (c->out != NULL)
         call_stream_end(c);
     else
@@ -53,7 +54,10 @@ static void exec_drain(struct call *c)
 
 static void exec_room(struct call *c)
 {
-    cf_run_pump(((struct cf_bridge_exec *)c)->run);
+    struct cf_bridge_exec *e = (struct cf_bridge_exec *)c;
+
+    if (e->run != NULL)
+        cf_run_pump(e->run);
 }
 
 static const struct call_kind exec_kind = {

@@ -128,8 +128,10 @@ int collect_start(struct engine *e, struct spawn_spec *spec, size_t max_bytes,
     spec->quiet_start = true;
     *out = c;
     rc = engine_spawn(e, spec, on_spawned, c, err);
-    if (rc < 0)
+    if (rc < 0) {
+        *out = NULL;
         collect_free(c);
+    }
     return rc;
 }
 

@@ -27,7 +27,7 @@ struct collect_ops {
 };
 
 /* 0: exactly one of the ops is called later, unless abandoned before, and the collector is freed
- * after it. Else err, and nothing was started. */
+ * after it. Else err, nothing was started, and *out is NULL. */
 int collect_start(struct engine *e, struct spawn_spec *spec, size_t max_bytes,
                   const struct collect_ops *ops, void *arg, struct collect **out,
                   struct hf_error *err);

@@ -107,8 +107,18 @@ static void fs_release(struct call *c)
         collect_free(collect);
 }
 
+/* The client gets its reply now; the operation completes all the same. */
+static void fs_drain(struct call *c)
+{
+    if (c->rq != NULL) {
+        http_set_user(c->rq, NULL, NULL);
+        e2b_rpc_fail(c->rq, "unavailable", "the daemon is shutting down");
+    }
+    c->rq = NULL;
+}
+
 /* The operation completes all the same, and its helper is dropped afterwards. */
-static const struct call_kind fs_kind = {.release = fs_release, .stays = true};
+static const struct call_kind fs_kind = {.release = fs_release, .drain = fs_drain, .stays = true};
 
 static void fs_failed(void *arg, const struct hf_error *err)
 {
@@ -177,7 +187,7 @@ static void fs_begin(struct http_request *rq, enum rpc_codec codec, enum e2b_fil
     c->reply = reply;
     if (collect_start(dialect_base_of(rq)->engine, spec, LIMIT_FILE_REPLY_BYTES, &fs_ops, c,
                       &c->collect, &err) < 0)
-        call_fail(&c->call, &err);
+        fs_failed(c, &err);
 }
 
 static int path_of(const struct user *u, const json_t *message, const char *field, char *out,

@@ -6,7 +6,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { AuthenticationError, FileNotFoundError, InvalidArgumentError, RateLimitError } from 'e2b';
-import { withDaemon } from '../../lib/daemon.mjs';
+import { daemonFor, withDaemon } from '../../lib/daemon.mjs';
 import { create, direct, throwsA } from '../../lib/e2b.mjs';
 import { RawConn, exchange, requestBytes } from '../../lib/raw.mjs';
 import { it } from '../../lib/test.mjs';
@@ -217,3 +217,23 @@ withDaemon('e2b: files', { args: ['--dialect', 'e2b=127.0.0.1:0'] }, (d) => {
         assert.equal(whole.body.length, 20000000);
     });
 });
+
+it('where no process may start, every file operation is refused, and nothing else happens', () =>
+    daemonFor({ args: ['--max-processes', '1'] }, async (d) => {
+        const { files } = direct(d);
+        const p = await d.sh('sleep 300');
+        const at = path.join(d.dir, 'none');
+        const calls = [
+            () => files.getInfo('/usr'),
+            () => files.list('/usr'),
+            () => files.makeDir(at),
+            () => files.rename('/usr', at),
+            () => files.remove(at),
+            () => files.read('/etc/passwd'),
+            () => files.write(at, 'x'),
+        ];
+        for (const call of calls) await assert.rejects(call, /limit of --max-processes/);
+        assert.equal(fs.existsSync(at), false);
+        await d.remove(p.id);
+        assert.equal((await files.list('/usr')).some((e) => e.name === 'bin'), true);
+    }));
