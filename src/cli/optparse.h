@@ -30,12 +30,10 @@ struct opt {
     size_t offset;     /* of a bool, const char *, struct opt_list or int64_t */
     const char *value; /* placeholder in the help; "a|b|c": completions; NULL: a flag */
     const char *help;
-    int64_t min, max;  /* of a number; a time is milliseconds from min; max uses of a list */
-    const char *field; /* of the API's request, if the value is sent as it is; NULL: none */
+    int64_t min, max; /* of a number; a time is milliseconds from min; max uses of a list */
 };
 
-/* The rows of a table, after `#define OPT_ARGS struct ...` with the command's struct. Further
- * members may follow: .field = "cwd". */
+/* The rows of a table, after `#define OPT_ARGS struct ...` with the command's struct. */
 #define OPT_ROW(name_, letter_, kind_, member, value_, ...)                                        \
     BRACES(.name = (name_), .letter = (letter_), .kind = (kind_),                                  \
            .offset = offsetof(OPT_ARGS, member), .value = (value_), .help = __VA_ARGS__)

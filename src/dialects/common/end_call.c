@@ -20,7 +20,7 @@ struct end_call {
     end_call_fn *done;
     struct exit_waiter waiter;
     struct timer *timer;
-    bool signalled; /* the keeper has replied, or was not asked */
+    bool signalled; /* the keeper has replied */
     bool over;      /* waited long enough, or ended */
 };
 
@@ -116,34 +116,4 @@ void end_call_signal(struct http_request *rq, struct process *p, int signum, uin
     timer_start(e->timer, wait_ms);
     if (process_signal(p, signum, TARGET_TREE, signal_on_sent, e, &err) < 0)
         signal_on_sent(e, -1, &err);
-}
-
-/* --- an orderly termination ------------------------------------------------------------------ */
-
-static void terminate_drain(struct pending *pending)
-{
-    struct end_call *e = list_entry(pending, struct end_call, pending);
-    struct hf_error err = {0};
-
-    hf_fail(&err, HF_E_shutting_down,
-            "the daemon is shutting down; the process is still being terminated");
-    http_reply_error(e->rq, &err);
-    end_call_free(pending);
-}
-
-static const struct pending_kind terminate_kind = {.drain = terminate_drain, .free = end_call_free};
-
-static void terminate_on_ended(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)p, (void)s;
-    end_call_over(arg);
-}
-
-void end_call_terminate(struct http_request *rq, struct process *p, int64_t grace_ms,
-                        end_call_fn *done)
-{
-    struct end_call *e = end_call_new(rq, p, &terminate_kind, done);
-
-    e->signalled = true;
-    process_terminate(p, grace_ms, "api", terminate_on_ended, e);
 }

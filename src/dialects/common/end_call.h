@@ -17,9 +17,5 @@ typedef void end_call_fn(struct http_request *rq, struct process *p);
  * drain cuts the wait short. A tree that has already ended is what the client requested. */
 void end_call_signal(struct http_request *rq, struct process *p, int signum, uint64_t wait_ms,
                      end_call_fn *done);
-/* Terminates the whole tree as process_terminate() does, and replies when it has ended. If the
- * daemon drains before, the request gets shutting_down. */
-void end_call_terminate(struct http_request *rq, struct process *p, int64_t grace_ms,
-                        end_call_fn *done);
 
 #endif
