@@ -7,7 +7,8 @@
 // Several files run at a time: they mostly wait, each for a daemon of its own. The check that
 // every error code was met comes last and waits until the others have ended. People get the
 // `spec` report on standard output. The folder OUT gets node.tap, the same as TAP with its closing
-// lines, and skipped.txt, a line for each skipped test with the reason.
+// lines, skipped.txt, a line for each skipped test with the reason, and failed.txt, a block for
+// each failed test or hook with the message. Node's counts leave out the hooks of suites.
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -18,6 +19,7 @@ import { spec as Spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 
 const tests = path.join(path.dirname(fileURLToPath(import.meta.url)), '../tests');
+const FAILURE_CHARS = 3000; // a sanitizer's report shows its stack within these
 const concurrency = Number(process.argv[2]);
 const [out, ...asked] = process.argv.slice(3).map((arg) => path.resolve(arg));
 
@@ -49,8 +51,15 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop.abort(
 
 // Half an hour for one file is long even at full scale: it hangs.
 const stream = run({ files, concurrency, timeout: 30 * 60 * 1000, signal: stop.signal });
-stream.on('test:fail', (event) => {
-    if (!event.todo) process.exitCode = 1;
+const failed = [];
+stream.on('test:fail', ({ todo, name, file, details }) => {
+    if (todo) return;
+    process.exitCode = 1;
+    const { error } = details;
+    if (error.failureType === 'subtestsFailed') return; // these are listed themselves
+    const cause = error.cause?.message ?? error.cause ?? error.message;
+    const message = String(cause).slice(0, FAILURE_CHARS).replaceAll('\n', '\n    ');
+    failed.push(`failed: ${path.relative(tests, file ?? '')}: ${name}: ${error.failureType}\n    ${message}\n`);
 });
 const skipped = [];
 stream.on('test:pass', ({ skip, name }) => {
@@ -63,3 +72,4 @@ stream.compose(tap).pipe(report);
 stream.compose(new Spec()).pipe(process.stdout);
 await finished(report);
 fs.writeFileSync(path.join(out, 'skipped.txt'), skipped.join(''));
+fs.writeFileSync(path.join(out, 'failed.txt'), failed.join(''));
