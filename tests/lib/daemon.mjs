@@ -11,6 +11,7 @@ import { spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
+import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -422,12 +423,21 @@ export class Daemon {
 
     // --- the end ---
 
+    /** Destroys the idle connections that published clients keep in their pools, for seconds or for ever. */
+    #destroySockets() {
+        const ports = new Set(this.urls?.map((u) => Number(/:(\d+)\/?$/.exec(u)?.[1])));
+        for (const handle of process._getActiveHandles()) {
+            if (handle instanceof net.Socket && ports.has(handle.remotePort)) handle.destroy();
+        }
+    }
+
     /** Nothing more than at the start is open, once processes and connections are gone. */
     async checkDescriptors() {
         if (!this.baseline) return;
         for (const c of openConnections) c.destroy();
         await this.removeAll();
         this.agent?.destroy();
+        this.#destroySockets();
         const name = (pid) =>
             Object.entries(proc.fds(pid) ?? {})
                 .map(([n, to]) => `${n}=${to}`)
