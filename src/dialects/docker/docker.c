@@ -5,14 +5,12 @@
 #include "dialects/docker/docker.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "base/braces.h"
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "dialects/docker/docker_launch.h"
 #include "dialects/docker/docker_not_started.h"
@@ -72,18 +70,6 @@ static const struct route_group groups[] = {
     {NULL, NULL, 0},
 };
 
-static void make_table(struct docker *dk)
-{
-    route_rows_make(&dk->rows, groups);
-    dk->table = (struct route_table){
-        .prefix = "/dialects/docker",
-        .routes = dk->rows.rows,
-        .count = dk->rows.count,
-        .error = docker_error,
-        .context = dk,
-    };
-}
-
 /* --- setup and teardown ------------------------------------------------------------------- */
 
 /* The same for every worker of this sandbox, and after a restart. */
@@ -104,7 +90,7 @@ static void name_sandbox(struct docker *dk)
 static void recall_began(struct docker *dk)
 {
     size_t len = 0;
-    const char *note = engine_note(dk->engine, BEGAN_NOTE, &len);
+    const char *note = engine_note(dk->base.engine, BEGAN_NOTE, &len);
     char text[24];
 
     snprintf(text, sizeof text, "%.*s", (int)(len < 20 ? len : 20), note != NULL ? note : "");
@@ -112,46 +98,23 @@ static void recall_began(struct docker *dk)
         return;
     dk->began_ms = clock_wall_ms();
     snprintf(text, sizeof text, "%lld", (long long)dk->began_ms);
-    (void)engine_note_set(dk->engine, BEGAN_NOTE, text, strlen(text));
+    (void)engine_note_set(dk->base.engine, BEGAN_NOTE, text, strlen(text));
 }
 
-static void *docker_make(const struct dialect_host *host)
+static void docker_init(struct dialect_base *base)
 {
-    struct docker *dk = hf_xalloc(sizeof *dk);
+    struct docker *dk = (struct docker *)base;
 
-    dk->engine = host->engine;
-    dk->loop = host->loop;
-    dk->version = host->version;
-    dk->own_uid = host->own_uid;
-    list_init(&dk->pending);
     list_init(&dk->created);
     name_sandbox(dk);
-    make_table(dk);
     recall_began(dk);
     docker_created_recall(dk);
     auto_remove_all(dk);
-    return dk;
 }
 
-static const struct route_table *docker_routes(void *self)
+static void docker_fini(struct dialect_base *base)
 {
-    return &((struct docker *)self)->table;
-}
-
-static void docker_drain(void *self)
-{
-    pending_drain(&((struct docker *)self)->pending);
-}
-
-static void docker_free(void *self)
-{
-    struct docker *dk = self;
-
-    pending_free(&dk->pending);
-    docker_created_free_all(dk);
-    route_rows_fini(&dk->rows);
-    buf_fini(&dk->scratch);
-    free(dk);
+    docker_created_free_all((struct docker *)base);
 }
 
 const struct dialect docker_dialect = {
@@ -159,8 +122,8 @@ const struct dialect docker_dialect = {
     .port = 2375,
     .prefix = "/dialects/docker",
     .groups = groups,
-    .make = docker_make,
-    .routes = docker_routes,
-    .drain = docker_drain,
-    .free = docker_free,
+    .error = docker_error,
+    .size = sizeof(struct docker),
+    .init = docker_init,
+    .fini = docker_fini,
 };

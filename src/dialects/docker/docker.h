@@ -13,8 +13,8 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "dialects/common/dialect.h"
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/docker/docker_decode.h"
 
 extern const struct dialect docker_dialect;
@@ -24,18 +24,11 @@ extern const struct dialect docker_dialect;
 #define DOCKER_SANDBOX "sandbox"
 
 struct docker {
-    struct engine *engine;
-    struct loop *loop;
-    const char *version;
-    uid_t own_uid;
-    struct route_table table;
-    struct route_rows rows;   /* each twice: without the version in front, and with it */
-    struct list pending;      /* operations in progress */
+    struct dialect_base base;
     struct list created;      /* newest first; docker_not_started.h */
     size_t containers, execs; /* their count */
     size_t created_bytes;
     size_t waits;
-    struct buf scratch;
     char hostname[256];
     char sandbox_id[DOCKER_ID_LEN + 1];
     int64_t began_ms;
@@ -47,8 +40,7 @@ static inline struct docker *docker_of(const struct http_request *rq)
 }
 
 /* docker_reply.c */
-void docker_headers(struct http_request *rq);    /* headers of every response */
-struct json_out docker_reply(struct docker *dk); /* begins an object in the scratch buffer */
+void docker_headers(struct http_request *rq); /* headers of every response */
 void docker_send(struct http_request *rq, int status, struct json_out *o);
 void docker_empty(struct http_request *rq, int status);
 void docker_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
@@ -59,8 +51,7 @@ int docker_spawn_error(const struct hf_error *err, const json_t *config, char *t
 
 /* docker_reply.c: decoding. */
 int docker_minor(const struct http_request *rq);
-/* The body; NULL with *ok true: there is none. *ok false: the request has been replied to. */
-json_t *docker_body(struct http_request *rq, bool *ok);
+json_t *docker_body(struct http_request *rq); /* an object; NULL: replied */
 bool docker_query(const struct http_request *rq, const char *name);
 
 /* Handlers: docker_system.c */

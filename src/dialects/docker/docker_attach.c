@@ -93,7 +93,7 @@ static void ws_open(struct http_request *rq, const struct docker_entry *b)
                    .only_stream = -1},
         .ops = &ws_ops,
         .user = dk,
-        .pending = &dk->pending,
+        .pending = &dk->base.pending,
     };
     struct hf_error err;
 

@@ -40,7 +40,7 @@ void auto_remove(struct docker *dk, struct process *p)
     list_init(&r->waiter.link);
     r->waiter.fn = removal_on_exit;
     r->waiter.arg = r;
-    pending_init(&r->pending, &dk->pending, &removal_kind);
+    pending_init(&r->pending, &dk->base.pending, &removal_kind);
     process_wait_exit(p, &r->waiter);
 }
 
@@ -48,7 +48,7 @@ void auto_remove_all(struct docker *dk)
 {
     struct process *p = NULL;
 
-    while ((p = engine_next(dk->engine, p)) != NULL) {
+    while ((p = engine_next(dk->base.engine, p)) != NULL) {
         struct docker_entry b;
 
         docker_entry_of_process(p, &b);

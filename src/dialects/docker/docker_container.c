@@ -59,7 +59,7 @@ static void container_make(struct http_request *rq, const json_t *body, const ch
         docker_error(rq, &err);
         return;
     }
-    o = docker_reply(docker_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&o, "Id", c->id);
     json_key(&o, "Warnings");
     json_open(&o, '[');
@@ -70,10 +70,9 @@ static void container_make(struct http_request *rq, const json_t *body, const ch
 void docker_create(struct http_request *rq)
 {
     const char *name = http_query(rq, "name");
-    bool ok;
-    json_auto_t *body = docker_body(rq, &ok);
+    json_auto_t *body = docker_body(rq);
 
-    if (!ok)
+    if (body == NULL)
         return;
     if (name != NULL && name[0] == '/')
         name++;

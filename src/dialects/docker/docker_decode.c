@@ -236,10 +236,6 @@ int docker_decode_start(struct docker_start *out, const json_t *body, struct hf_
     struct start_body b = {0};
 
     *out = (struct docker_start){0};
-    if (body == NULL)
-        return 0;
-    if (!json_is_object(body))
-        return hf_fail(err, HF_E_bad_type, "the body must be a JSON object");
     if (json_decode_known(body, start_fields, sizeof start_fields / sizeof *start_fields, &b, err) <
         0)
         return -1;

@@ -110,7 +110,7 @@ struct process *docker_entry_process_by_id(struct docker *dk, const char *id)
     char key[sizeof KEY_PREFIX + DOCKER_ID_LEN];
 
     snprintf(key, sizeof key, KEY_PREFIX "%s", id);
-    return engine_find_idempotent(dk->engine, key);
+    return engine_find_idempotent(dk->base.engine, key);
 }
 
 static bool is_hex(const char *s)
@@ -147,7 +147,7 @@ static bool search_processes(struct docker *dk, struct search *s)
     struct process *p = NULL;
     struct docker_entry b;
 
-    while ((p = engine_next(dk->engine, p)) != NULL) {
+    while ((p = engine_next(dk->base.engine, p)) != NULL) {
         if (!docker_entry_is_shown(p))
             continue;
         docker_entry_of_process(p, &b);
@@ -184,9 +184,10 @@ static bool find_quickly(struct docker *dk, const char *ref, struct docker_entry
     if (strlen(ref) == DOCKER_ID_LEN)
         p = docker_entry_process_by_id(dk, ref);
     else if (snprintf(tag, sizeof tag, "tag:%s", ref) < (int)sizeof tag && docker_name_ok(ref))
-        p = engine_find(dk->engine, tag, NULL); /* the running one of that name, else the latest */
+        p = engine_find(dk->base.engine, tag,
+                        NULL); /* the running one of that name, else the latest */
     if (p == NULL)
-        p = engine_find(dk->engine, ref, NULL);
+        p = engine_find(dk->base.engine, ref, NULL);
     if (p != NULL)
         docker_entry_of_process(p, b);
     return p != NULL;

@@ -54,7 +54,7 @@ static void exec_make(struct http_request *rq, const json_t *body)
         docker_error(rq, &err);
         return;
     }
-    o = docker_reply(docker_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&o, "Id", c->id);
     docker_send(rq, 201, &o);
 }
@@ -62,16 +62,15 @@ static void exec_make(struct http_request *rq, const json_t *body)
 void docker_exec_create(struct http_request *rq)
 {
     struct docker_entry b;
-    bool ok;
 
     if (!docker_entry_of_request(rq, &b))
         return;
     if (!docker_entry_is_running(&b)) {
         docker_fail(rq, 409, "container %s is not running", b.id);
     } else {
-        json_auto_t *body = docker_body(rq, &ok);
+        json_auto_t *body = docker_body(rq);
 
-        if (ok)
+        if (body != NULL)
             exec_make(rq, body);
     }
     docker_entry_fini(&b);
@@ -135,14 +134,13 @@ static void exec_start(struct http_request *rq, struct docker_entry *b, const js
 void docker_exec_start(struct http_request *rq)
 {
     struct docker_entry b;
-    bool ok;
 
     if (!exec_entry(rq, &b))
         return;
     {
-        json_auto_t *body = docker_body(rq, &ok);
+        json_auto_t *body = dialect_object(rq);
 
-        if (ok)
+        if (body != NULL)
             exec_start(rq, &b, body);
     }
     docker_entry_fini(&b);
@@ -210,7 +208,7 @@ void docker_exec_inspect(struct http_request *rq)
 
     if (!exec_entry(rq, &b))
         return;
-    o = docker_reply(dk);
+    o = dialect_reply_open(&dk->base);
     json_kstr(&o, "ID", b.id);
     write_state(&o, &b);
     json_key(&o, "ProcessConfig");

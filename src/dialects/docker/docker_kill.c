@@ -82,7 +82,7 @@ static struct docker_kill_shutdown *ending_new(struct http_request *rq, struct p
     e->rq = rq;
     e->process = process_ref(p);
     list_init(&e->waiter.link);
-    pending_init(&e->pending, &dk->pending, &ending_kind);
+    pending_init(&e->pending, &dk->base.pending, &ending_kind);
     http_set_user(rq, e, ending_on_disconnect);
     return e;
 }
@@ -188,7 +188,7 @@ static void stop_with(struct http_request *rq, struct process *p, int signum, in
     e->waiter.fn = stop_on_exit;
     e->waiter.arg = e;
     process_wait_exit(p, &e->waiter);
-    e->timer = timer_new(docker_of(rq)->loop, stop_on_timer, e);
+    e->timer = timer_new(docker_of(rq)->base.loop, stop_on_timer, e);
     timer_start(e->timer, (uint64_t)grace_ms);
     (void)process_signal(p, signum, TARGET_TREE, NULL, NULL, NULL);
 }

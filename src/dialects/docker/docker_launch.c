@@ -100,7 +100,7 @@ void launch_begin(struct created *c, struct http_request *rq, int status)
     l->created = c;
     l->rq = rq;
     l->status = status;
-    pending_init(&l->pending, &dk->pending, &launch_kind);
+    pending_init(&l->pending, &dk->base.pending, &launch_kind);
     if (rq != NULL)
         http_set_user(rq, l, launch_on_disconnect);
     c->state = CREATED_STARTING;
@@ -108,7 +108,7 @@ void launch_begin(struct created *c, struct http_request *rq, int status)
     snprintf(key, sizeof key, "docker:%s", c->id);
     s.spec.idempotency_key = key;
     s.spec.request_hash = c->id;
-    if (engine_spawn(dk->engine, &s.spec, launch_on_spawned, l, &err) < 0)
+    if (engine_spawn(dk->base.engine, &s.spec, launch_on_spawned, l, &err) < 0)
         launch_on_spawned(l, NULL, &err);
     docker_spec_fini(&s);
 }
@@ -131,6 +131,6 @@ static void launch_on_held(struct timer *t, void *arg)
 void launch_hold(struct created *c)
 {
     c->state = CREATED_STARTING;
-    c->hold = timer_new(c->docker->loop, launch_on_held, c);
+    c->hold = timer_new(c->docker->base.loop, launch_on_held, c);
     timer_start(c->hold, DOCKER_SIZE_MS);
 }

@@ -57,7 +57,7 @@ static void listing_run(struct listing *l)
         docker_entry_of_created(c, &b);
         listing_add(l, &b);
     }
-    while ((p = engine_next(dk->engine, p)) != NULL) {
+    while ((p = engine_next(dk->base.engine, p)) != NULL) {
         if (!docker_entry_is_shown(p))
             continue;
         docker_entry_of_process(p, &b);
@@ -101,15 +101,15 @@ void docker_list(struct http_request *rq)
         return;
     }
     l.all = docker_query(rq, "all") || l.left > 0 || filters_state(l.filters);
-    buf_clear(&dk->scratch);
-    json_out_init(&l.o, &dk->scratch);
+    buf_clear(&dk->base.scratch);
+    json_out_init(&l.o, &dk->base.scratch);
     json_open(&l.o, '[');
     listing_run(&l);
     json_close(&l.o, ']');
     json_decref(l.filters);
-    buf_putc(&dk->scratch, '\n');
+    buf_putc(&dk->base.scratch, '\n');
     docker_headers(rq);
-    http_reply_json(rq, 200, &dk->scratch);
+    http_reply_json(rq, 200, &dk->base.scratch);
 }
 
 void docker_inspect(struct http_request *rq)
@@ -120,7 +120,7 @@ void docker_inspect(struct http_request *rq)
 
     if (!docker_entry_of_request(rq, &b))
         return;
-    o = docker_reply(dk);
+    o = dialect_reply_open(&dk->base);
     docker_inspect_whole(dk, &o, &b);
     docker_send(rq, 200, &o);
     docker_entry_fini(&b);

@@ -81,7 +81,7 @@ static bool logs_wants(const struct logs *l, const struct slice *s)
 
 static void logs_write(struct logs *l, const struct slice *s)
 {
-    struct buf *b = &l->docker->scratch;
+    struct buf *b = &l->docker->base.scratch;
     struct iovec iov;
 
     buf_clear(b);
@@ -220,7 +220,7 @@ static void logs_set_end(struct logs *l)
     if (!l->request.follow || (l->request.until_ms > 0 && l->request.until_ms <= now)) {
         l->until = journal_next(process_journal(l->process));
     } else if (l->request.until_ms > 0) {
-        l->timer = timer_new(l->docker->loop, logs_on_timer, l);
+        l->timer = timer_new(l->docker->base.loop, logs_on_timer, l);
         timer_start(l->timer, (uint64_t)(l->request.until_ms - now));
     }
 }
@@ -236,7 +236,7 @@ static void logs_begin(struct http_request *rq, const struct docker_entry *b,
     l->request = *request;
     l->process = process_ref(b->process);
     l->form = (struct log_form){.framed = !docker_entry_tty(b), .timestamps = request->timestamps};
-    pending_init(&l->pending, &dk->pending, &logs_kind);
+    pending_init(&l->pending, &dk->base.pending, &logs_kind);
     if (logs_attach(l, rq, &err) < 0) {
         logs_free(&l->pending);
         docker_error(rq, &err);

@@ -171,7 +171,7 @@ void docker_created_keep(struct docker *dk)
         json_array_insert_new(all, 0, item_of(c));
     }
     text = json_array_size(all) > 0 ? json_dumps(all, JSON_COMPACT) : NULL;
-    (void)engine_note_set(dk->engine, CREATED_NOTE, text != NULL ? text : "",
+    (void)engine_note_set(dk->base.engine, CREATED_NOTE, text != NULL ? text : "",
                           text != NULL ? strlen(text) : 0);
     free(text);
     json_decref(all);
@@ -200,7 +200,7 @@ static void recall_item(struct docker *dk, const json_t *item)
 void docker_created_recall(struct docker *dk)
 {
     size_t len = 0;
-    const char *text = engine_note(dk->engine, CREATED_NOTE, &len);
+    const char *text = engine_note(dk->base.engine, CREATED_NOTE, &len);
     json_auto_t *all = text != NULL ? json_parse(text, len, NULL) : NULL;
 
     for (size_t i = 0; i < json_array_size(all); i++)

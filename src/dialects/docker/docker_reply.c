@@ -19,31 +19,16 @@ void docker_headers(struct http_request *rq)
     http_add_header(rq, "Api-Version", text);
     http_add_header(rq, "Docker-Experimental", "false");
     http_add_header(rq, "Ostype", "linux");
-    snprintf(text, sizeof text, "Docker/holdfast-%s (linux)", docker_of(rq)->version);
+    snprintf(text, sizeof text, "Docker/holdfast-%s (linux)", docker_of(rq)->base.host.version);
     http_add_header(rq, "Server", text);
-}
-
-struct json_out docker_reply(struct docker *dk)
-{
-    struct json_out o;
-
-    buf_clear(&dk->scratch);
-    json_out_init(&o, &dk->scratch);
-    json_open(&o, '{');
-    return o;
-}
-
-static void send_json(struct http_request *rq, int status, struct buf *json)
-{
-    buf_putc(json, '\n');
-    docker_headers(rq);
-    http_reply_json(rq, status, json);
 }
 
 void docker_send(struct http_request *rq, int status, struct json_out *o)
 {
     json_close(o, '}');
-    send_json(rq, status, o->buf);
+    buf_putc(o->buf, '\n');
+    docker_headers(rq);
+    http_reply_json(rq, status, o->buf);
 }
 
 void docker_empty(struct http_request *rq, int status)
@@ -56,7 +41,7 @@ void docker_empty(struct http_request *rq, int status)
 
 static void send_message(struct http_request *rq, int status, const char *message)
 {
-    struct json_out o = docker_reply(docker_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "message", message);
     docker_send(rq, status, &o);
@@ -132,17 +117,15 @@ int docker_minor(const struct http_request *rq)
     return minor;
 }
 
-json_t *docker_body(struct http_request *rq, bool *ok)
+json_t *docker_body(struct http_request *rq)
 {
-    struct hf_error err = {0};
     size_t len;
-    const char *text = http_body(rq, &len);
-    json_t *body = len > 0 ? json_parse(text, len, &err) : NULL;
 
-    *ok = len == 0 || body != NULL;
-    if (!*ok)
-        docker_error(rq, &err);
-    return body;
+    (void)http_body(rq, &len);
+    if (len > 0)
+        return dialect_object(rq);
+    dialect_fail(rq, HF_E_bad_type, "the body must be a JSON object");
+    return NULL;
 }
 
 bool docker_query(const struct http_request *rq, const char *name)

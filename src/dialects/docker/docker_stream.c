@@ -337,7 +337,7 @@ static struct stream_conn *stream_new(struct http_request *rq,
     list_init(&s->waiter.link);
     s->waiter.fn = on_room;
     s->waiter.arg = s;
-    pending_init(&s->pending, &dk->pending, &stream_kind);
+    pending_init(&s->pending, &dk->base.pending, &stream_kind);
     if (request->in && request->tty)
         (void)docker_decode_keys(&s->keys, request->keys, NULL); /* was checked */
     s->request.keys = NULL;

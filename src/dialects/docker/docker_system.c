@@ -37,7 +37,7 @@ static void write_api(struct json_out *o, const char *key)
 void docker_get_version(struct http_request *rq)
 {
     struct docker *dk = docker_of(rq);
-    struct json_out o = docker_reply(dk);
+    struct json_out o = dialect_reply_open(&dk->base);
     struct utsname u;
 
     uname(&u);
@@ -45,7 +45,7 @@ void docker_get_version(struct http_request *rq)
     json_open(&o, '{');
     json_kstr(&o, "Name", "holdfast");
     json_close(&o, '}');
-    json_kstr(&o, "Version", dk->version);
+    json_kstr(&o, "Version", dk->base.host.version);
     write_api(&o, "ApiVersion");
     json_kstr(&o, "MinAPIVersion", "1.24");
     json_kstr(&o, "GitCommit", "");
@@ -62,7 +62,7 @@ static void write_counts(struct docker *dk, struct json_out *o)
     size_t running = 1, exited = 0; /* the sandbox */
     struct process *p = NULL;
 
-    while ((p = engine_next(dk->engine, p)) != NULL) {
+    while ((p = engine_next(dk->base.engine, p)) != NULL) {
         if (!docker_entry_is_shown(p))
             continue;
         if (process_is_running(p))
@@ -80,14 +80,14 @@ static void write_counts(struct docker *dk, struct json_out *o)
 void docker_info(struct http_request *rq)
 {
     struct docker *dk = docker_of(rq);
-    struct json_out o = docker_reply(dk);
+    struct json_out o = dialect_reply_open(&dk->base);
     struct utsname u;
 
     uname(&u);
     json_kstr(&o, "ID", dk->sandbox_id);
     json_kstr(&o, "Name", dk->hostname);
     write_counts(dk, &o);
-    json_kstr(&o, "ServerVersion", dk->version);
+    json_kstr(&o, "ServerVersion", dk->base.host.version);
     json_kstr(&o, "Driver", "holdfast");
     json_kstr(&o, "OSType", "linux");
     json_kstr(&o, "OperatingSystem", "Linux");

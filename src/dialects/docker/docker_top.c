@@ -170,7 +170,7 @@ static void write_table(struct json_out *o, const struct top_columns *c, struct 
 static void top_reply(struct http_request *rq, const struct docker_entry *b,
                       const struct top_columns *c)
 {
-    struct json_out o = docker_reply(docker_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
     struct process_view v = {0};
     struct top t = {0};
 

@@ -49,7 +49,7 @@ static const struct pending_kind waiting_kind = {.drain = waiting_drain, .free =
 
 static void waiting_reply(struct docker_wait_waiting *w, int code)
 {
-    struct json_out o = docker_reply(w->docker);
+    struct json_out o = dialect_reply_open(&w->docker->base);
     struct iovec iov;
 
     json_kint(&o, "StatusCode", code);
@@ -76,7 +76,7 @@ static bool is_removed(const struct docker_wait_waiting *w)
     struct process_view v;
 
     process_view(w->process, &v);
-    return engine_find(w->docker->engine, v.id, NULL) == NULL;
+    return engine_find(w->docker->base.engine, v.id, NULL) == NULL;
 }
 
 static void waiting_on_events(void *arg)
@@ -98,7 +98,7 @@ static void waiting_on_exit(void *arg, struct process *p)
     }
     w->events = (struct event_subscriber){.fn = waiting_on_events, .arg = w};
     w->subscribed = true;
-    events_subscribe(engine_events(w->docker->engine), &w->events);
+    events_subscribe(engine_events(w->docker->base.engine), &w->events);
 }
 
 static void waiting_watch(struct docker_wait_waiting *w, struct process *p)
@@ -150,7 +150,7 @@ static struct docker_wait_waiting *waiting_begin(struct http_request *rq, bool r
     w->waiter.fn = waiting_on_exit;
     w->waiter.arg = w;
     dk->waits++;
-    pending_init(&w->pending, &dk->pending, &waiting_kind);
+    pending_init(&w->pending, &dk->base.pending, &waiting_kind);
     docker_headers(rq);
     w->out = http_stream_start(rq, 200, "application/json", &out_ops, w);
     return w;
