@@ -6,30 +6,26 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "dialects/common/caller.h"
+#include "dialects/common/stdin_feed.h"
 #include "engine/engine.h"
 
 struct console {
     struct pending pending;
     const struct console_ops *ops;
     void *user;
-    struct process *process; /* referenced; NULL: not yet */
-    struct viewer *viewer;
+    struct stdin_feed feed; /* has the process and the viewer; holds at most one text frame */
     struct ws *ws;
-    struct input_waiter waiter;
-    struct buf held;    /* input of one text frame that the queue has no room for */
     struct timer *gate; /* NULL: the client is known to listen */
     bool may_type, closing;
 };
 
 static void console_detach(struct console *c)
 {
-    struct viewer *v = c->viewer;
+    struct viewer *v = c->feed.viewer;
 
-    c->viewer = NULL;
-    input_waiter_cancel(&c->waiter);
+    stdin_feed_stop(&c->feed);
     viewer_detach(v);
 }
 
@@ -38,9 +34,8 @@ static void console_end(struct console *c, int code)
     console_detach(c);
     if (c->ws != NULL && c->ops->closed != NULL)
         c->ops->closed(c, code);
-    process_unref(c->process);
+    stdin_feed_fini(&c->feed);
     timer_close(c->gate);
-    buf_fini(&c->held);
     pending_fini(&c->pending);
     free(c);
 }
@@ -159,11 +154,15 @@ static const struct viewer_ops snapshot_ops = {
 
 /* --- from the client ------------------------------------------------------------------- */
 
-static ssize_t take(struct console *c, const void *bytes, size_t len, struct hf_error *err)
+static void console_refused(struct console *c, const struct hf_error *err)
 {
-    if (!c->may_type)
-        return hf_fail(err, HF_E_forbidden, "this connection may only watch");
-    return len > 0 ? viewer_input(c->viewer, bytes, len, err) : 0;
+    if (c->ops->refused != NULL)
+        c->ops->refused(c, err);
+}
+
+static int console_forbid(struct hf_error *err)
+{
+    return hf_fail(err, HF_E_forbidden, "this connection may only watch");
 }
 
 /* Drops input that cannot be accepted, and reports it once per message. */
@@ -174,17 +173,12 @@ size_t console_type(struct console *c, const void *bytes, size_t len, bool last)
 
     if (c->closing)
         return len;
-    if (c->process == NULL)
+    if (c->feed.process == NULL)
         return 0; /* console_begin() continues */
-    n = take(c, bytes, len, &err);
-    if (n < 0) {
-        if (last && c->ops->refused != NULL)
-            c->ops->refused(c, &err);
-        return len;
-    }
-    if ((size_t)n < len)
-        process_wait_for_room(c->process, &c->waiter);
-    return (size_t)n;
+    n = c->may_type ? stdin_feed_put(&c->feed, bytes, len, &err) : console_forbid(&err);
+    if (n < 0 && last)
+        console_refused(c, &err);
+    return n < 0 ? len : (size_t)n;
 }
 
 void console_type_all(struct console *c, const void *bytes, size_t len)
@@ -193,20 +187,22 @@ void console_type_all(struct console *c, const void *bytes, size_t len)
 
     if (n == len || c->closing)
         return;
-    buf_put(&c->held, (const char *)bytes + n, len - n);
+    stdin_feed_hold(&c->feed, (const char *)bytes + n, len - n);
     ws_pause(c->ws);
 }
 
 static void console_on_room(void *arg)
 {
     struct console *c = arg;
+    struct hf_error err;
+    bool may = c->may_type || c->feed.held.len == 0;
+    int rc = may ? stdin_feed_flush(&c->feed, &err) : console_forbid(&err);
 
-    if (c->held.len > 0) {
-        buf_drop(&c->held, console_type(c, buf_data(&c->held), c->held.len, true));
-        if (c->held.len > 0)
-            return; /* console_type() waits for room again */
-        buf_fini(&c->held);
-        c->held = (struct buf){0};
+    if (rc == 0)
+        return;
+    if (rc < 0) {
+        buf_fini(&c->feed.held);
+        console_refused(c, &err);
     }
     if (!c->closing)
         ws_resume(c->ws);
@@ -221,8 +217,8 @@ static void console_on_pong(void *arg)
         return;
     timer_close(c->gate);
     c->gate = NULL;
-    if (c->viewer != NULL)
-        viewer_pump(c->viewer);
+    if (c->feed.viewer != NULL)
+        viewer_pump(c->feed.viewer);
 }
 
 /* Some clients never reply to a ping. */
@@ -269,16 +265,16 @@ static void console_on_drain(void *arg)
 {
     struct console *c = arg;
 
-    if (c->viewer != NULL)
-        viewer_pump(c->viewer);
+    if (c->feed.viewer != NULL)
+        viewer_pump(c->feed.viewer);
 }
 
 static void console_on_closed(void *arg, int code)
 {
     struct console *c = arg;
 
-    if (ws_has_left(code) && c->viewer != NULL)
-        viewer_leave(c->viewer);
+    if (ws_has_left(code) && c->feed.viewer != NULL)
+        viewer_leave(c->feed.viewer);
     console_end(c, code);
 }
 
@@ -300,11 +296,10 @@ static struct console *console_new(struct http_request *rq, const struct console
 
     c->ops = o->ops;
     c->user = o->user;
-    c->process = o->process != NULL ? process_ref(o->process) : NULL;
+    stdin_feed_init(&c->feed, console_on_room, c);
+    if (o->process != NULL)
+        stdin_feed_bind(&c->feed, o->process);
     c->may_type = http_role(rq) >= ROLE_TYPE && !o->viewer.read_only;
-    list_init(&c->waiter.link);
-    c->waiter.fn = console_on_room;
-    c->waiter.arg = c;
     pending_init(&c->pending, o->pending, &console_kind);
     return c;
 }
@@ -320,14 +315,14 @@ static int console_attach(struct http_request *rq, struct console *c, const stru
         v.role = (enum viewer_role)http_role(rq);
     if (v.name == NULL)
         v.name = http_peer(rq);
-    return viewer_attach(c->process, &v,
-                         o->ops->snapshot_bytes != NULL ? &snapshot_ops : &plain_ops, c, &c->viewer,
-                         err);
+    return viewer_attach(c->feed.process, &v,
+                         o->ops->snapshot_bytes != NULL ? &snapshot_ops : &plain_ops, c,
+                         &c->feed.viewer, err);
 }
 
 static void console_shut_gate(struct console *c)
 {
-    c->gate = timer_new(engine_loop(process_engine(c->process)), console_on_gate, c);
+    c->gate = timer_new(engine_loop(process_engine(c->feed.process)), console_on_gate, c);
     timer_start(c->gate, CONSOLE_GATE_MS);
     ws_ping(c->ws);
 }
@@ -367,10 +362,10 @@ int console_begin(struct console *c, struct process *p, const struct viewer_opti
     if (v.name == NULL)
         v.name = ws_peer(c->ws);
     rc = viewer_attach(p, &v, c->ops->snapshot_bytes != NULL ? &snapshot_ops : &plain_ops, c,
-                       &c->viewer, err);
+                       &c->feed.viewer, err);
     if (rc < 0)
         return rc;
-    c->process = process_ref(p);
+    stdin_feed_bind(&c->feed, p);
     console_on_room(c);
     return 0;
 }
@@ -382,12 +377,12 @@ void *console_user(const struct console *c)
 
 struct process *console_process(const struct console *c)
 {
-    return c->process;
+    return c->feed.process;
 }
 
 struct viewer *console_viewer(const struct console *c)
 {
-    return c->viewer;
+    return c->feed.viewer;
 }
 
 struct ws *console_ws(const struct console *c)

@@ -9,19 +9,17 @@
 
 #include "base/mem.h"
 #include "dialects/common/pending.h"
+#include "dialects/common/stdin_feed.h"
 
 struct typing {
     struct pending pending;
     struct list link;
     struct input_call_queue *queue;
     struct http_request *rq;
-    struct process *process; /* referenced; a session's shell for a command in it */
-    char *session;           /* its id; NULL: the input is for the process */
+    struct stdin_feed feed; /* waits only for the first call of a process */
+    size_t len;             /* of all its input */
+    char *session;          /* its id, and the feed's process is its shell; NULL: none */
     uint64_t number;
-    struct input_waiter waiter; /* armed only for the first call of a process */
-    struct buf bytes;
-    size_t accepted;
-    bool eof;
     input_call_fn *done;
 };
 
@@ -29,33 +27,29 @@ static void typing_free(struct pending *p)
 {
     struct typing *t = list_entry(p, struct typing, pending);
 
-    input_waiter_cancel(&t->waiter);
+    stdin_feed_fini(&t->feed);
     list_remove(&t->link);
-    process_unref(t->process);
     free(t->session);
-    buf_fini(&t->bytes);
     pending_fini(p);
     free(t);
 }
 
-static void typing_end(struct typing *t, const struct hf_error *err)
+static void typing_end(struct typing *t, size_t accepted, const struct hf_error *err)
 {
     struct http_request *rq = t->rq;
     input_call_fn *done = t->done;
-    size_t accepted = t->accepted;
 
     http_set_user(rq, NULL, NULL);
     typing_free(&t->pending);
     done(rq, accepted, err);
 }
 
-static ssize_t typing_put(struct typing *t, const char *bytes, size_t len, struct hf_error *err)
+static ssize_t typing_put_session(struct stdin_feed *f, const void *bytes, size_t len,
+                                  struct hf_error *err)
 {
-    struct session *s;
+    struct typing *t = list_entry(f, struct typing, feed);
+    struct session *s = session_find(process_engine(f->process), t->session, err);
 
-    if (t->session == NULL)
-        return process_input(t->process, bytes, len, err);
-    s = session_find(process_engine(t->process), t->session, err);
     return s != NULL ? session_type(s, t->number, bytes, len, err) : -ESRCH;
 }
 
@@ -63,26 +57,11 @@ static ssize_t typing_put(struct typing *t, const char *bytes, size_t len, struc
 static bool typing_step(struct typing *t)
 {
     struct hf_error err;
+    int rc = stdin_feed_flush(&t->feed, &err);
 
-    while (t->accepted < t->bytes.len) {
-        ssize_t n =
-            typing_put(t, buf_data(&t->bytes) + t->accepted, t->bytes.len - t->accepted, &err);
-
-        if (n < 0) {
-            typing_end(t, &err);
-            return true;
-        }
-        t->accepted += (size_t)n;
-        if (n == 0) {
-            input_waiter_cancel(&t->waiter);
-            process_wait_for_room(t->process, &t->waiter);
-            return false;
-        }
-    }
-    if (t->eof && process_input_eof(t->process, &err) < 0)
-        typing_end(t, &err);
-    else
-        typing_end(t, NULL);
+    if (rc == 0)
+        return false;
+    typing_end(t, t->len - t->feed.held.len, rc < 0 ? &err : NULL);
     return true;
 }
 
@@ -93,7 +72,7 @@ static struct typing *typing_first(struct input_call_queue *q, const struct proc
     list_for_each (it, tmp, &q->all) {
         struct typing *t = list_entry(it, struct typing, link);
 
-        if (t->process == p)
+        if (t->feed.process == p)
             return t;
     }
     return NULL;
@@ -115,7 +94,7 @@ static void typing_on_room(void *arg)
 {
     struct typing *t = arg;
 
-    typing_run(t->queue, t->process);
+    typing_run(t->queue, t->feed.process);
 }
 
 /* The client has disconnected: drops its remaining input, and starts the next call. */
@@ -123,7 +102,7 @@ static void typing_on_disconnect(void *user)
 {
     struct typing *t = user;
     struct input_call_queue *q = t->queue;
-    struct process *p = process_ref(t->process);
+    struct process *p = process_ref(t->feed.process);
 
     typing_free(&t->pending);
     typing_run(q, p);
@@ -134,16 +113,17 @@ static void typing_on_disconnect(void *user)
 static void typing_drain(struct pending *pending)
 {
     struct typing *t = list_entry(pending, struct typing, pending);
+    size_t accepted = t->len - t->feed.held.len;
     struct hf_error err = {0};
 
-    if (t->accepted == 0)
+    if (accepted == 0)
         hf_fail(&err, HF_E_shutting_down,
                 "the daemon is shutting down; none of the input was accepted");
     else
         hf_fail(&err, HF_E_internal,
                 "the daemon is shutting down; %zu of %zu bytes of the input were accepted",
-                t->accepted, t->bytes.len);
-    typing_end(t, &err);
+                accepted, t->len);
+    typing_end(t, accepted, &err);
 }
 
 static const struct pending_kind typing_kind = {.drain = typing_drain, .free = typing_free};
@@ -155,13 +135,12 @@ static struct typing *typing_new(struct input_call_queue *q, struct http_request
 
     t->queue = q;
     t->rq = rq;
-    t->process = process_ref(p);
-    t->bytes = *bytes;
+    stdin_feed_init(&t->feed, typing_on_room, t);
+    stdin_feed_bind(&t->feed, p);
+    t->feed.held = *bytes;
+    t->len = bytes->len;
     *bytes = (struct buf){0};
     t->done = done;
-    list_init(&t->waiter.link);
-    t->waiter.fn = typing_on_room;
-    t->waiter.arg = t;
     list_append(&q->all, &t->link);
     pending_init(&t->pending, q->pending, &typing_kind);
     http_set_user(rq, t, typing_on_disconnect);
@@ -173,7 +152,7 @@ void input_call_take(struct input_call_queue *q, struct http_request *rq, struct
 {
     bool first = typing_first(q, p) == NULL;
 
-    typing_new(q, rq, p, bytes, done)->eof = eof;
+    typing_new(q, rq, p, bytes, done)->feed.eof = eof;
     if (first)
         typing_run(q, p);
 }
@@ -185,6 +164,7 @@ void input_call_take_session(struct input_call_queue *q, struct http_request *rq
     bool first = typing_first(q, p) == NULL;
     struct typing *t = typing_new(q, rq, p, bytes, done);
 
+    t->feed.put = typing_put_session;
     t->session = hf_xstrdup(session_id(s));
     t->number = number;
     if (first)
