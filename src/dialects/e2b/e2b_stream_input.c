@@ -5,77 +5,60 @@
  * When the process has no room, reading pauses, so the sender waits. Layer: dialects.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
+#include "dialects/common/call.h"
+#include "dialects/common/stdin_feed.h"
 #include "dialects/e2b/e2b_envelope.h"
 #include "dialects/e2b/e2b_input.h"
 
 struct e2b_stream_input_feed {
-    struct pending pending;
-    struct http_request *rq;
+    struct call call;
     enum rpc_codec codec;
-    struct process *process; /* referenced; NULL until the start message */
-    struct input_waiter waiter;
+    struct stdin_feed feed; /* no process until the start message; holds one message */
     struct envelope in;
-    json_t *bytes; /* being delivered; NULL: none */
-    size_t taken;
     bool ended; /* the body is complete; the reply follows once the last bytes are delivered */
     bool done;  /* replied to; freed when the current call returns */
 };
 
-static void feed_free(struct pending *p)
+static void feed_release(struct call *c)
 {
-    struct e2b_stream_input_feed *f = list_entry(p, struct e2b_stream_input_feed, pending);
+    struct e2b_stream_input_feed *f = (struct e2b_stream_input_feed *)c;
 
-    input_waiter_cancel(&f->waiter);
-    process_unref(f->process);
-    json_decref(f->bytes);
+    stdin_feed_fini(&f->feed);
     e2b_envelope_fini(&f->in);
-    pending_fini(p);
-    free(f);
 }
 
 static bool feed_fail(struct e2b_stream_input_feed *f, const char *code, const char *why)
 {
-    e2b_rpc_fail(f->rq, code, why);
+    e2b_rpc_fail(f->call.rq, code, why);
     f->done = true;
     return false;
 }
 
-static void feed_drain(struct pending *p)
+/* The reply has been sent. */
+static void feed_end(struct e2b_stream_input_feed *f)
 {
-    struct e2b_stream_input_feed *f = list_entry(p, struct e2b_stream_input_feed, pending);
-
-    feed_fail(f, "unavailable", "the daemon is shutting down; not all of the input was delivered");
-    feed_free(p);
+    f->call.rq = NULL;
+    call_end(&f->call);
 }
 
-static const struct pending_kind feed_kind = {.drain = feed_drain, .free = feed_free};
+static void feed_drain(struct call *c)
+{
+    struct e2b_stream_input_feed *f = (struct e2b_stream_input_feed *)c;
 
-/* --- delivery --------------------------------------------------------------------------- */
+    feed_fail(f, "unavailable", "the daemon is shutting down; not all of the input was delivered");
+    feed_end(f);
+}
+
+static const struct call_kind feed_kind = {.release = feed_release, .drain = feed_drain};
 
 /* False: it waits for room, or it is over. */
 static bool feed_type(struct e2b_stream_input_feed *f)
 {
-    size_t len = json_string_length(f->bytes);
+    struct hf_error err;
+    int rc = stdin_feed_flush(&f->feed, &err);
 
-    while (f->taken < len) {
-        struct hf_error err;
-        ssize_t n =
-            process_input(f->process, json_string_value(f->bytes) + f->taken, len - f->taken, &err);
-
-        if (n < 0)
-            return feed_fail(f, e2b_rpc_code(&err), e2b_input_refusal(&err));
-        f->taken += (size_t)n;
-        if (n == 0) {
-            process_wait_for_room(f->process, &f->waiter);
-            return false;
-        }
-    }
-    json_decref(f->bytes);
-    f->bytes = NULL;
-    return true;
+    return rc < 0 ? feed_fail(f, e2b_rpc_code(&err), e2b_input_refusal(&err)) : rc > 0;
 }
 
 /* --- messages ------------------------------------------------------------------------------ */
@@ -85,12 +68,11 @@ static bool feed_start(struct e2b_stream_input_feed *f, const json_t *start)
     const char *code;
     char why[160];
     struct process *p =
-        e2b_rpc_select(dialect_base_of(f->rq)->engine, start, true, &code, why, sizeof why);
+        e2b_rpc_select(dialect_base_of(f->call.rq)->engine, start, true, &code, why, sizeof why);
 
     if (p == NULL)
         return feed_fail(f, code, why);
-    process_unref(f->process);
-    f->process = process_ref(p);
+    stdin_feed_bind(&f->feed, p);
     return true;
 }
 
@@ -99,13 +81,12 @@ static bool feed_data(struct e2b_stream_input_feed *f, const json_t *data)
     const char *code, *why;
     const json_t *bytes;
 
-    if (f->process == NULL)
+    if (f->feed.process == NULL)
         return feed_fail(f, "invalid_argument", "the first message must be start");
-    bytes = e2b_input_bytes(f->process, json_object_get(data, "input"), &code, &why);
+    bytes = e2b_input_bytes(f->feed.process, json_object_get(data, "input"), &code, &why);
     if (bytes == NULL)
         return feed_fail(f, code, why);
-    f->bytes = json_incref((json_t *)(uintptr_t)bytes);
-    f->taken = 0;
+    stdin_feed_hold(&f->feed, json_string_value(bytes), json_string_length(bytes));
     return feed_type(f);
 }
 
@@ -133,7 +114,7 @@ static bool feed_message(struct e2b_stream_input_feed *f)
 
 static void feed_reply(struct e2b_stream_input_feed *f)
 {
-    struct buf *b = &dialect_base_of(f->rq)->scratch;
+    struct buf *b = &dialect_base_of(f->call.rq)->scratch;
     size_t len = f->codec == RPC_JSON ? 2 : 0;
     char head[RPC_HEAD_BYTES];
 
@@ -147,7 +128,7 @@ static void feed_reply(struct e2b_stream_input_feed *f)
     buf_put(b, head, sizeof head);
     buf_put(b, "{}", len);
     e2b_rpc_end(b, NULL, NULL);
-    http_reply(f->rq, 200, e2b_rpc_stream_type(f->codec), buf_data(b), b->len);
+    http_reply(f->call.rq, 200, e2b_rpc_stream_type(f->codec), buf_data(b), b->len);
 }
 
 static void feed_on_room(void *arg)
@@ -158,16 +139,16 @@ static void feed_on_room(void *arg)
     if (typed && f->ended)
         feed_reply(f);
     else if (typed)
-        http_body_resume(f->rq);
+        http_body_resume(f->call.rq);
     if (f->done)
-        feed_free(&f->pending);
+        feed_end(f);
 }
 
 static size_t feed_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
 {
     struct e2b_stream_input_feed *f = http_user(rq);
     size_t at = 0;
-    bool go = f->bytes == NULL;
+    bool go = f->feed.held.len == 0;
 
     while (go && at < len) {
         struct hf_error err;
@@ -185,15 +166,10 @@ static size_t feed_on_body(struct http_request *rq, const void *bytes, size_t le
     if (last && go)
         feed_reply(f);
     if (f->done) {
-        feed_free(&f->pending);
+        feed_end(f);
         return len;
     }
     return at;
-}
-
-static void feed_on_disconnect(void *user)
-{
-    feed_free(&((struct e2b_stream_input_feed *)user)->pending);
 }
 
 void e2b_stream_input(struct http_request *rq)
@@ -203,13 +179,8 @@ void e2b_stream_input(struct http_request *rq)
 
     if (!e2b_rpc_admit(rq, true, &codec))
         return;
-    f = hf_xalloc(sizeof *f);
-    f->rq = rq;
+    f = call_begin(rq, &feed_kind, sizeof *f);
     f->codec = codec;
-    list_init(&f->waiter.link);
-    f->waiter.fn = feed_on_room;
-    f->waiter.arg = f;
-    pending_init(&f->pending, &dialect_base_of(rq)->pending, &feed_kind);
-    http_set_user(rq, f, feed_on_disconnect);
+    stdin_feed_init(&f->feed, feed_on_room, f);
     http_body_stream(rq, feed_on_body);
 }

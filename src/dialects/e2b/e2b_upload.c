@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "dialects/common/multipart.h"
+#include "dialects/common/stdin_feed.h"
 #include "dialects/e2b/e2b_files.h"
 
 #define UPLOAD_FILES_MAX 1000 /* in one form */
@@ -33,13 +34,10 @@ struct e2b_upload {
     char path[PATH_MAX];         /* of the file that is open */
     struct multipart *form;      /* NULL: the body is the file */
     enum stage stage;
-    struct process *process; /* referenced; of the file that is open */
-    struct input_waiter room;
+    struct stdin_feed feed; /* its process writes the file that is open */
     struct exit_waiter exit;
-    struct buf held;    /* read from the body, not yet written */
     struct buf results; /* the finished files, as JSON */
     size_t files;
-    bool eof;  /* the file ends after what is held */
     bool last; /* the body is complete */
     bool done; /* the form's last boundary was seen */
 };
@@ -50,10 +48,8 @@ static void upload_free(struct pending *p)
 {
     struct e2b_upload *u = list_entry(p, struct e2b_upload, pending);
 
-    input_waiter_cancel(&u->room);
+    stdin_feed_fini(&u->feed);
     exit_waiter_cancel(&u->exit);
-    process_unref(u->process);
-    buf_fini(&u->held);
     buf_fini(&u->results);
     free(u->form);
     pending_fini(p);
@@ -66,8 +62,8 @@ static void upload_stop(struct e2b_upload *u)
     u->rq = NULL;
     if (u->stage == STARTING)
         return;
-    if (u->process != NULL)
-        file_op_end(u->process);
+    if (u->feed.process != NULL)
+        file_op_end(u->feed.process);
     upload_free(&u->pending);
 }
 
@@ -130,7 +126,7 @@ static void file_note(struct e2b_upload *u)
 /* Its output is short, and held whole. */
 static void file_failed(struct e2b_upload *u)
 {
-    struct journal *j = process_journal(u->process);
+    struct journal *j = process_journal(u->feed.process);
     struct slice s = journal_slice(j, journal_first(j), sizeof(struct file_fault));
     struct file_fault f;
 
@@ -149,8 +145,7 @@ static void file_on_exit(void *arg, struct process *p)
         return;
     }
     file_note(u);
-    process_unref(u->process);
-    u->process = NULL;
+    stdin_feed_fini(&u->feed);
     u->stage = BETWEEN;
     process_forget(p);
     if (u->form == NULL || (u->last && u->done))
@@ -165,7 +160,7 @@ static void file_on_spawned(void *arg, struct process *p, const struct hf_error 
 
     u->stage = WRITING;
     if (p != NULL)
-        u->process = process_ref(p);
+        stdin_feed_bind(&u->feed, p);
     if (u->rq == NULL) {
         upload_stop(u);
     } else if (p == NULL) {
@@ -184,7 +179,7 @@ static bool file_open(struct e2b_upload *u)
     struct spawn_spec spec;
     struct hf_error err;
 
-    u->eof = false;
+    u->feed.eof = false;
     if (u->files >= UPLOAD_FILES_MAX) {
         upload_fail(u, 400, "the form has too many files");
         return false;
@@ -207,31 +202,22 @@ static void upload_push(void *arg)
 {
     struct e2b_upload *u = arg;
 
-    while (u->held.len > 0) {
-        ssize_t n = process_input(u->process, buf_data(&u->held), u->held.len, NULL);
+    bool eof = u->feed.eof;
+    int rc = stdin_feed_flush(&u->feed, NULL);
 
-        if (n < 0)
-            return;
-        buf_drop(&u->held, (size_t)n);
-        if (n == 0) {
-            input_waiter_cancel(&u->room); /* it may already be waiting */
-            process_wait_for_room(u->process, &u->room);
-            return;
-        }
-    }
-    if (u->eof) {
+    if (rc <= 0)
+        return;
+    if (eof)
         u->stage = CLOSING;
-        (void)process_input_eof(u->process, NULL);
-    } else {
+    else
         http_body_resume(u->rq);
-    }
 }
 
 /* --- the body --------------------------------------------------------------------------------- */
 
 static bool is_busy(const struct e2b_upload *u)
 {
-    return u->stage == STARTING || u->stage == CLOSING || u->held.len > 0;
+    return u->stage == STARTING || u->stage == CLOSING || u->feed.held.len > 0;
 }
 
 /* The destination of a part: the query's path, else its own name, including slashes. */
@@ -260,13 +246,13 @@ static bool form_event(struct e2b_upload *u, enum multipart_event e)
     case MULTIPART_PART: return part_begin(u);
     case MULTIPART_DATA:
         if (u->stage == WRITING) {
-            buf_put(&u->held, u->form->data, u->form->data_len);
+            stdin_feed_hold(&u->feed, u->form->data, u->form->data_len);
             upload_push(u);
         }
         return true;
     case MULTIPART_PART_END:
         if (u->stage == WRITING) {
-            u->eof = true;
+            u->feed.eof = true;
             upload_push(u);
         } else {
             u->stage = BETWEEN;
@@ -302,11 +288,11 @@ static size_t upload_on_raw(struct http_request *rq, const void *bytes, size_t l
 {
     struct e2b_upload *u = http_user(rq);
 
-    u->last = u->eof = last; /* reported once, whether there is room or not */
-    if (u->stage == STARTING || (u->held.len > 0 && len > 0))
+    u->last = u->feed.eof = last; /* reported once, whether there is room or not */
+    if (u->stage == STARTING || (u->feed.held.len > 0 && len > 0))
         return 0;
-    buf_put(&u->held, bytes, len);
-    if (u->held.len > 0 || last)
+    stdin_feed_hold(&u->feed, bytes, len);
+    if (u->feed.held.len > 0 || last)
         upload_push(u);
     return len;
 }
@@ -340,11 +326,10 @@ void e2b_files_post(struct http_request *rq)
 
     u->rq = rq;
     u->e2b = e2b_of(rq);
-    list_init(&u->room.link);
+    stdin_feed_init(&u->feed, upload_push, u);
     list_init(&u->exit.link);
-    u->room.fn = upload_push;
     u->exit.fn = file_on_exit;
-    u->room.arg = u->exit.arg = u;
+    u->exit.arg = u;
     pending_init(&u->pending, &u->e2b->base.pending, &upload_kind);
     if (!e2b_files_decode(rq, "write", &u->request) || !upload_form(rq, u)) {
         upload_free(&u->pending);

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/file_op.h"
+#include "dialects/common/stdin_feed.h"
 #include "dialects/vercel/vercel.h"
 
 #define REASON_BYTES 4096
@@ -17,8 +18,7 @@
 struct vc_upload {
     struct pending pending;
     struct http_request *rq; /* NULL: replied, or the client has disconnected */
-    struct process *process; /* referenced; NULL until it was started */
-    struct input_waiter room;
+    struct stdin_feed feed;  /* its process is NULL until it was started */
     struct exit_waiter exit;
 };
 
@@ -26,9 +26,8 @@ static void upload_free(struct pending *p)
 {
     struct vc_upload *u = list_entry(p, struct vc_upload, pending);
 
-    input_waiter_cancel(&u->room);
+    stdin_feed_fini(&u->feed);
     exit_waiter_cancel(&u->exit);
-    process_unref(u->process);
     pending_fini(p);
     free(u);
 }
@@ -37,9 +36,9 @@ static void upload_free(struct pending *p)
 static void upload_stop(struct vc_upload *u)
 {
     u->rq = NULL;
-    if (u->process == NULL)
+    if (u->feed.process == NULL)
         return;
-    file_op_end(u->process);
+    file_op_end(u->feed.process);
     upload_free(&u->pending);
 }
 
@@ -87,16 +86,7 @@ static void upload_on_exit(void *arg, struct process *p)
 /* A process that stops reading has failed, and its exit gives the reason. */
 static size_t upload_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
 {
-    struct vc_upload *u = http_user(rq);
-    ssize_t n = len > 0 ? process_input(u->process, bytes, len, NULL) : 0;
-
-    if (n < 0)
-        return len;
-    if ((size_t)n < len)
-        process_wait_for_room(u->process, &u->room);
-    else if (last)
-        (void)process_input_eof(u->process, NULL);
-    return (size_t)n;
+    return stdin_feed_take(&((struct vc_upload *)http_user(rq))->feed, bytes, len, last);
 }
 
 static void upload_on_room(void *arg)
@@ -109,7 +99,7 @@ static void upload_on_spawned(void *arg, struct process *p, const struct hf_erro
     struct vc_upload *u = arg;
 
     if (p != NULL)
-        u->process = process_ref(p);
+        stdin_feed_bind(&u->feed, p);
     if (p == NULL) {
         if (u->rq != NULL)
             vc_error(u->rq, err);
@@ -147,11 +137,10 @@ void vc_write(struct http_request *rq)
         return;
     u = hf_xalloc(sizeof *u);
     u->rq = rq;
-    list_init(&u->room.link);
+    stdin_feed_init(&u->feed, upload_on_room, u);
     list_init(&u->exit.link);
-    u->room.fn = upload_on_room;
     u->exit.fn = upload_on_exit;
-    u->room.arg = u->exit.arg = u;
+    u->exit.arg = u;
     pending_init(&u->pending, &v->base.pending, &upload_kind);
     http_set_user(rq, u, upload_on_disconnect);
     file_op_spec(&spec, args, NULL, "untar", dir, NULL);
