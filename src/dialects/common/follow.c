@@ -186,6 +186,8 @@ static struct viewer_options follow_viewer(const struct http_request *rq,
 
 static void follow_start(struct follow *f, const struct follow_open *o)
 {
+    if (o->headers != NULL)
+        o->headers(f->call.rq);
     if (o->type == NULL)
         call_stream_sse(&f->call);
     else
@@ -205,6 +207,8 @@ int follow_begin(struct follow *f, const struct follow_ops *ops, struct http_req
     f->process = process_ref(p);
     call_adopt(&f->call, rq, &follow_kind);
     if (http_method(rq) == HTTP_HEAD_M) {
+        if (o->headers != NULL)
+            o->headers(rq);
         http_reply(call_end(&f->call), 200, o->type != NULL ? o->type : SSE_TYPE, "", 0);
         return 0;
     }

@@ -41,6 +41,7 @@ struct follow_open {
     int status;       /* 0: 200 */
     /* read_only, guest, name: set by follow_begin() unless `role` is set. only_stream counts. */
     struct viewer_options viewer;
+    void (*headers)(struct http_request *rq); /* adds the response's headers [none] */
     const char *keep_alive; /* sent after so much silence; NULL: what the type implies */
     uint64_t keep_alive_ms;
 };
