@@ -109,7 +109,7 @@ static void docker_init(struct dialect_base *base)
     name_sandbox(dk);
     recall_began(dk);
     docker_created_recall(dk);
-    auto_remove_all(dk);
+    launch_remove_all(dk);
 }
 
 static void docker_fini(struct dialect_base *base)

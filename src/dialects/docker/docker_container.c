@@ -9,7 +9,6 @@
 #include "dialects/common/request_checks.h"
 #include "dialects/docker/docker_entry.h"
 #include "dialects/docker/docker_launch.h"
-#include "dialects/docker/docker_size.h"
 
 /* --- POST /containers/create ---------------------------------------------------------- */
 

@@ -51,6 +51,8 @@ int docker_entry_exit_code(const struct docker_entry *b); /* 0 while it runs, as
 bool docker_entry_tty(const struct docker_entry *b);
 bool docker_entry_is_exec(const struct docker_entry *b);
 const char *docker_entry_image(const struct docker_entry *b);
+/* docker_container.c: ?h= and ?w= of a container or an exec. */
+void docker_entry_resize(struct http_request *rq, struct docker_entry *b);
 int docker_exit_code(const struct exit_record *x);
 
 #endif

@@ -7,7 +7,6 @@
 #include "dialects/common/request_checks.h"
 #include "dialects/docker/docker_entry.h"
 #include "dialects/docker/docker_launch.h"
-#include "dialects/docker/docker_size.h"
 #include "dialects/docker/docker_stream.h"
 #include "engine/users.h"
 

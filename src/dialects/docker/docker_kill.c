@@ -6,20 +6,16 @@
  * container ends everything in it. Other signals go to the process group. Layer: dialects.
  */
 #include <signal.h>
-#include <stdlib.h>
 
 #include "base/limits.h"
-#include "base/mem.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/docker/docker_entry.h"
 #include "dialects/docker/docker_stream.h"
-#include "dialects/docker/docker_wait_list.h"
 
 struct docker_kill_shutdown {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
+    struct call call;
     struct process *process; /* referenced */
     struct exit_waiter waiter;
     struct timer *timer; /* stop with a custom signal: until the kill */
@@ -27,63 +23,46 @@ struct docker_kill_shutdown {
     bool signalling;     /* the keeper has not replied */
 };
 
-static void ending_free(struct pending *p)
+static void ending_release(struct call *c)
 {
-    struct docker_kill_shutdown *e = list_entry(p, struct docker_kill_shutdown, pending);
+    struct docker_kill_shutdown *e = (struct docker_kill_shutdown *)c;
 
     if (e->ending)
         process_end_cancel(e->process, e);
     exit_waiter_cancel(&e->waiter);
     timer_close(e->timer);
     process_unref(e->process);
-    pending_fini(p);
-    free(e);
 }
 
-static void ending_reply(struct docker_kill_shutdown *e, const struct hf_error *err)
+static void ending_done(struct docker_kill_shutdown *e)
 {
-    struct http_request *rq = e->rq;
+    struct http_request *rq = call_end(&e->call);
 
-    ending_free(&e->pending);
-    if (rq == NULL)
-        return;
-    http_set_user(rq, NULL, NULL);
-    if (err != NULL)
-        docker_error(rq, err);
-    else
+    if (rq != NULL)
         docker_empty(rq, 204);
 }
 
 /* The keeper holds a pointer to this, so wait for its reply. */
-static void ending_drain(struct pending *p)
+static void ending_drain(struct call *c)
 {
-    struct docker_kill_shutdown *e = list_entry(p, struct docker_kill_shutdown, pending);
     struct hf_error err = {0};
 
-    if (e->signalling)
+    if (((struct docker_kill_shutdown *)c)->signalling)
         return;
     hf_fail(&err, HF_E_shutting_down, "the daemon is being replaced; try again");
-    ending_reply(e, &err);
+    call_fail(c, &err);
 }
-
-static const struct pending_kind ending_kind = {.drain = ending_drain, .free = ending_free};
 
 /* The operation continues without its client. */
-static void ending_on_disconnect(void *user)
-{
-    ((struct docker_kill_shutdown *)user)->rq = NULL;
-}
+static const struct call_kind ending_kind = {
+    .release = ending_release, .stays = true, .drain = ending_drain};
 
 static struct docker_kill_shutdown *ending_new(struct http_request *rq, struct process *p)
 {
-    struct docker *dk = docker_of(rq);
-    struct docker_kill_shutdown *e = hf_xalloc(sizeof *e);
+    struct docker_kill_shutdown *e = call_begin(rq, &ending_kind, sizeof *e);
 
-    e->rq = rq;
     e->process = process_ref(p);
     list_init(&e->waiter.link);
-    pending_init(&e->pending, &dk->base.pending, &ending_kind);
-    http_set_user(rq, e, ending_on_disconnect);
     return e;
 }
 
@@ -93,7 +72,7 @@ static void ending_on_ended(void *arg, struct process *p, const struct survivors
 
     (void)p, (void)s;
     e->ending = false;
-    ending_reply(e, NULL);
+    ending_done(e);
 }
 
 static void ending_end(struct docker_kill_shutdown *e, int64_t grace_ms)
@@ -109,7 +88,10 @@ static void kill_on_signal(void *arg, int rc, const struct hf_error *err)
     struct docker_kill_shutdown *e = arg;
 
     e->signalling = false;
-    ending_reply(e, rc < 0 ? err : NULL);
+    if (rc < 0)
+        call_fail(&e->call, err);
+    else
+        ending_done(e);
 }
 
 static void kill_with(struct http_request *rq, struct process *p, int signum)
@@ -188,7 +170,7 @@ static void stop_with(struct http_request *rq, struct process *p, int signum, in
     e->waiter.fn = stop_on_exit;
     e->waiter.arg = e;
     process_wait_exit(p, &e->waiter);
-    e->timer = timer_new(docker_of(rq)->base.loop, stop_on_timer, e);
+    e->timer = timer_new(e->call.base->loop, stop_on_timer, e);
     timer_start(e->timer, (uint64_t)grace_ms);
     (void)process_signal(p, signum, TARGET_TREE, NULL, NULL, NULL);
 }

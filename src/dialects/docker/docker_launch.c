@@ -11,54 +11,118 @@
 #include "base/mem.h"
 #include "dialects/docker/docker_entry.h"
 #include "dialects/docker/docker_stream.h"
-#include "dialects/docker/docker_wait_list.h"
 
-struct launch {
+/* --- --rm: removes a container when its process has ended ----------------------------- */
+
+struct docker_launch_removal {
     struct pending pending;
-    struct docker *docker;
-    struct created *created;
-    struct http_request *rq; /* NULL: no client is waiting for the reply */
+    struct exit_waiter waiter;
+};
+
+static void removal_free(struct pending *p)
+{
+    struct docker_launch_removal *r = list_entry(p, struct docker_launch_removal, pending);
+
+    exit_waiter_cancel(&r->waiter);
+    pending_fini(p);
+    free(r);
+}
+
+static const struct pending_kind removal_kind = {.drain = NULL, .free = removal_free};
+
+static void removal_on_exit(void *arg, struct process *p)
+{
+    struct docker_launch_removal *r = arg;
+
+    removal_free(&r->pending);
+    process_forget(p);
+}
+
+static void auto_remove(struct docker *dk, struct process *p)
+{
+    struct docker_launch_removal *r = hf_xalloc(sizeof *r);
+
+    list_init(&r->waiter.link);
+    r->waiter.fn = removal_on_exit;
+    r->waiter.arg = r;
+    pending_init(&r->pending, &dk->base.pending, &removal_kind);
+    process_wait_exit(p, &r->waiter);
+}
+
+void launch_remove_all(struct docker *dk)
+{
+    struct process *p = NULL;
+
+    while ((p = engine_next(dk->base.engine, p)) != NULL) {
+        struct docker_entry b;
+
+        docker_entry_of_process(p, &b);
+        if (docker_flag(b.config, "remove"))
+            auto_remove(dk, p);
+        docker_entry_fini(&b);
+    }
+}
+
+/* --- the request that starts it --------------------------------------------------------- */
+
+struct starter {
+    struct call call;
+    struct created *created; /* NULL: the result is known */
     int status;
 };
 
-static void launch_free(struct pending *p)
+static void starter_release(struct call *c)
 {
-    pending_fini(p);
-    free(list_entry(p, struct launch, pending));
+    struct created *created = ((struct starter *)c)->created;
+
+    if (created != NULL)
+        created->starter = NULL;
 }
 
 /* The keeper replies soon, so a drain need not cancel it. */
-static const struct pending_kind launch_kind = {.drain = NULL, .free = launch_free};
-
-static void launch_on_disconnect(void *user)
+static void starter_drain(struct call *c)
 {
-    ((struct launch *)user)->rq = NULL;
+    (void)c;
 }
 
-static void launched(const struct launch *l, struct process *p)
+static const struct call_kind starter_kind = {.release = starter_release, .drain = starter_drain};
+
+/* Ends it and returns its request; NULL: no client is waiting for the reply. */
+static struct http_request *starter_end(struct created *c, int *status)
 {
-    struct created *c = l->created;
+    struct starter *s = c->starter;
+
+    *status = s != NULL ? s->status : 0;
+    return s != NULL ? call_end(&s->call) : NULL;
+}
+
+/* --- the start ---------------------------------------------------------------------------- */
+
+static void launched(struct created *c, struct process *p)
+{
+    int status;
+    struct http_request *rq = starter_end(c, &status);
 
     c->state = CREATED_NEW;
     if (c->rows > 0)
         (void)process_resize(p, c->rows, c->cols, "docker", NULL);
     if (docker_flag(c->config, "remove"))
-        auto_remove(l->docker, p);
+        auto_remove(c->docker, p);
     waits_bind(c, p);
     streams_bind(c, p, "");
     docker_created_remove(c);
-    if (l->rq != NULL)
-        docker_empty(l->rq, l->status);
+    if (rq != NULL)
+        docker_empty(rq, status);
 }
 
 /*
  * An exec's client gets the reason as output and the code by inspecting it; a container's client
  * gets both in the reply.
  */
-static void launch_failed(const struct launch *l, const struct hf_error *err)
+static void launch_failed(struct created *c, const struct hf_error *err)
 {
-    struct created *c = l->created;
-    int status = err->code == HF_E_spawn_failed ? 400 : hf_code_status(err->code);
+    int status;
+    struct http_request *rq = starter_end(c, &status);
     char text[sizeof c->error];
 
     c->exit_code = docker_spawn_error(err, c->config, c->error, sizeof c->error);
@@ -69,47 +133,41 @@ static void launch_failed(const struct launch *l, const struct hf_error *err)
         waits_end(c, c->exit_code);
         docker_created_remove(c);
     } else {
-        docker_created_keep(l->docker);
+        docker_created_keep(c->docker);
     }
-    if (l->rq != NULL)
-        docker_fail(l->rq, status, "%s", text);
+    if (rq != NULL)
+        docker_fail(rq, err->code == HF_E_spawn_failed ? 400 : hf_code_status(err->code), "%s",
+                    text);
 }
 
 static void launch_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
-    struct launch l = *(struct launch *)arg;
-
-    if (l.rq != NULL)
-        http_set_user(l.rq, NULL, NULL);
-    launch_free(&((struct launch *)arg)->pending);
     if (p != NULL)
-        launched(&l, p);
+        launched(arg, p);
     else
-        launch_failed(&l, err);
+        launch_failed(arg, err);
 }
 
+/* What is being started is not removed, so it outlives the keeper's reply. */
 void launch_begin(struct created *c, struct http_request *rq, int status)
 {
     struct docker *dk = c->docker;
-    struct launch *l = hf_xalloc(sizeof *l);
     struct hf_error err = {0};
     struct docker_spec s;
     char key[DOCKER_ID_LEN + 8];
 
-    l->docker = dk;
-    l->created = c;
-    l->rq = rq;
-    l->status = status;
-    pending_init(&l->pending, &dk->base.pending, &launch_kind);
-    if (rq != NULL)
-        http_set_user(rq, l, launch_on_disconnect);
+    if (rq != NULL) {
+        c->starter = call_begin(rq, &starter_kind, sizeof *c->starter);
+        c->starter->created = c;
+        c->starter->status = status;
+    }
     c->state = CREATED_STARTING;
     docker_spec_init(&s, c->config, dk->hostname);
     snprintf(key, sizeof key, "docker:%s", c->id);
     s.spec.idempotency_key = key;
     s.spec.request_hash = c->id;
-    if (engine_spawn(dk->base.engine, &s.spec, launch_on_spawned, l, &err) < 0)
-        launch_on_spawned(l, NULL, &err);
+    if (engine_spawn(dk->base.engine, &s.spec, launch_on_spawned, c, &err) < 0)
+        launch_on_spawned(c, NULL, &err);
     docker_spec_fini(&s);
 }
 

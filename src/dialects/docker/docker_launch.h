@@ -21,11 +21,7 @@ void launch_begin(struct created *c, struct http_request *rq, int status);
 void launch_hold(struct created *c);
 void launch_sized(struct created *c); /* the size has arrived; no effect if no start waits for it */
 
-/*
- * docker_auto_remove.c: removes it once it has exited, as --rm requests; the next worker does so
- * too.
- */
-void auto_remove(struct docker *dk, struct process *p);
-void auto_remove_all(struct docker *dk);
+/* Removes the containers of the last worker once they have exited, as --rm requested. */
+void launch_remove_all(struct docker *dk);
 
 #endif

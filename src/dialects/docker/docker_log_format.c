@@ -4,6 +4,7 @@
  */
 #include "dialects/docker/docker_log_format.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -14,6 +15,21 @@ void docker_frame_head(uint8_t head[DOCKER_FRAME_HEAD], int type, size_t len)
     head[0] = (uint8_t)type;
     for (int i = 0; i < 4; i++)
         head[4 + i] = (uint8_t)(len >> (8 * (3 - i)));
+}
+
+void docker_frame_gap(struct buf *out, bool framed, uint64_t bytes)
+{
+    uint8_t head[DOCKER_FRAME_HEAD];
+    char text[100];
+    int n = snprintf(text, sizeof text,
+                     "holdfast: %llu bytes of output were lost: they were not read in time",
+                     (unsigned long long)bytes);
+
+    docker_frame_head(head, DOCKER_FRAME_SYSTEM, (size_t)n);
+    buf_clear(out);
+    if (framed)
+        buf_put(out, head, sizeof head);
+    buf_put(out, text, (size_t)n);
 }
 
 int docker_frame_type(enum stream s)

@@ -16,11 +16,12 @@
 #include "engine/journal/journal.h"
 
 #define DOCKER_FRAME_HEAD 8
-#define DOCKER_GAP_TEXT "holdfast: %llu bytes of output were lost: they were not read in time"
 #define DOCKER_FRAME_BYTES (32 * 1024)
 #define DOCKER_FRAME_SYSTEM 3 /* the client treats it as an error and stops */
 
 void docker_frame_head(uint8_t head[DOCKER_FRAME_HEAD], int type, size_t len);
+/* A report that so many bytes were lost; in a frame, clients treat it as a failure. */
+void docker_frame_gap(struct buf *out, bool framed, uint64_t bytes);
 int docker_frame_type(enum stream s); /* of a terminal: standard output */
 
 struct log_form {

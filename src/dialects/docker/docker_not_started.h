@@ -26,8 +26,9 @@ struct created {
     int exit_code; /* CREATED_FAILED */
     char error[400];
     int64_t created_ms;
-    int64_t rows, cols; /* requested while it was being started; 0: not */
-    struct timer *hold; /* its start waits for the terminal's size; NULL: it does not */
+    int64_t rows, cols;      /* requested while it was being started; 0: not */
+    struct timer *hold;      /* its start waits for the terminal's size; NULL: it does not */
+    struct starter *starter; /* docker_launch.c: the request that starts it; NULL: none */
     struct list streams, waits;
     size_t stream_count;
 };
@@ -41,6 +42,10 @@ void docker_created_remove(struct created *c);
 void docker_created_keep(struct docker *dk);
 void docker_created_recall(struct docker *dk); /* the entries of the last worker */
 void docker_created_free_all(struct docker *dk);
+
+/* docker_wait.c: its waiting clients get the process, or the code if it never becomes one. */
+void waits_bind(struct created *c, struct process *p);
+void waits_end(struct created *c, int code);
 
 static inline bool created_is_exec(const struct created *c)
 {

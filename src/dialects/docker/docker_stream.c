@@ -6,23 +6,19 @@
 #include "dialects/docker/docker_stream.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/detach_keys.h"
 #include "base/limits.h"
-#include "base/mem.h"
+#include "dialects/common/stdin_feed.h"
 #include "dialects/docker/docker_log_format.h"
 #include "engine/stream/lease.h"
 
 struct stream_conn {
-    struct pending pending;
+    struct call call;
     struct list link;        /* in created->streams until there is a process */
     struct created *created; /* NULL: there is one */
     struct raw *raw;
-    struct process *process; /* referenced */
-    struct viewer *viewer;
-    struct input_waiter waiter;
-    struct buf held; /* input past the detach keys that the process has no room for yet */
+    struct stdin_feed feed; /* has the process and the viewer; holds input past the detach keys */
     struct detach_keys keys;
     struct docker_stream_request request; /* without the detach keys */
     enum role role;
@@ -31,28 +27,25 @@ struct stream_conn {
     bool eof;       /* the client's input has ended, but the process's has not yet */
 };
 
-static void stream_free(struct stream_conn *s)
+static void stream_release(struct call *c)
 {
-    struct viewer *v = s->viewer;
+    struct stream_conn *s = (struct stream_conn *)c;
+    struct viewer *v = s->feed.viewer;
 
     if (s->created != NULL) {
         list_remove(&s->link);
         s->created->stream_count--;
     }
-    s->viewer = NULL;
-    input_waiter_cancel(&s->waiter);
+    stdin_feed_stop(&s->feed);
     viewer_detach(v);
-    process_unref(s->process);
-    buf_fini(&s->held);
-    pending_fini(&s->pending);
-    free(s);
+    stdin_feed_fini(&s->feed);
 }
 
 /* Closes it after what was sent. */
 static void stream_close(struct stream_conn *s)
 {
     raw_close(s->raw);
-    stream_free(s);
+    call_end(&s->call);
 }
 
 /* --- to the client ------------------------------------------------------------------ */
@@ -123,13 +116,12 @@ static uint64_t on_confirmed(void *arg)
 static void on_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct stream_conn *s = arg;
-    char text[100];
-    int n;
+    struct buf *b = &s->call.base->scratch;
 
     if (!s->request.framed && s->request.tty)
         return;
-    n = snprintf(text, sizeof text, DOCKER_GAP_TEXT, (unsigned long long)(to - from));
-    stream_send(s, DOCKER_FRAME_SYSTEM, text, (size_t)n);
+    docker_frame_gap(b, s->request.framed, to - from);
+    raw_write(s->raw, &(struct iovec){buf_data(b), b->len}, 1);
     stream_close(s);
 }
 
@@ -162,72 +154,47 @@ static const struct viewer_ops screen_ops = {
 
 /* --- from the client ------------------------------------------------------------------- */
 
-/*
- * Returns how many bytes were consumed. Input that the process no longer accepts is discarded, as
- * by a pipe without a reader.
- */
-static size_t stream_type(struct stream_conn *s, const void *bytes, size_t len)
-{
-    struct hf_error err;
-    ssize_t n = viewer_input(s->viewer, bytes, len, &err);
-
-    if (n < 0)
-        return len;
-    input_waiter_cancel(&s->waiter);
-    if ((size_t)n < len)
-        process_wait_for_room(s->process, &s->waiter);
-    return (size_t)n;
-}
-
+/* True: nothing is held. Input that the process no longer accepts is discarded, as by a pipe
+ * without a reader. */
 static bool stream_flush(struct stream_conn *s)
 {
-    if (s->held.len > 0)
-        buf_drop(&s->held, stream_type(s, buf_data(&s->held), s->held.len));
-    return s->held.len == 0;
-}
+    int rc = stdin_feed_flush(&s->feed, NULL);
 
-/*
- * The detach keys are complete: the client leaves, and the process keeps running. False: it has
- * left.
- */
-static bool stream_type_keys(struct stream_conn *s, const char *bytes, size_t len)
-{
-    bool leaves = detach_keys_feed(&s->keys, bytes, len, &s->held);
-
-    stream_flush(s);
-    if (leaves)
-        stream_close(s);
-    return !leaves;
+    if (rc < 0)
+        buf_fini(&s->feed.held);
+    return rc != 0;
 }
 
 static size_t on_data(void *arg, const void *bytes, size_t len)
 {
     struct stream_conn *s = arg;
+    bool leaves;
 
     if (!s->request.in)
         return len;
-    if (s->viewer == NULL || !stream_flush(s))
+    if (!stream_flush(s))
         return 0;
     if (s->keys.count == 0)
-        return stream_type(s, bytes, len);
-    stream_type_keys(s, bytes, len);
+        return stdin_feed_take(&s->feed, bytes, len, false);
+    leaves = detach_keys_feed(&s->keys, bytes, len, &s->feed.held);
+    stream_flush(s);
+    if (leaves) /* the process keeps running */
+        stream_close(s);
     return len;
 }
 
-/* False: the stream has ended as well. */
+/* The client's input has ended. False: the stream has ended as well. */
 static bool stream_pass_eof(struct stream_conn *s)
 {
-    struct hf_error err;
-
-    if (!s->eof || s->viewer == NULL || s->held.len > 0)
+    if (!s->eof || s->feed.viewer == NULL || s->feed.held.len > 0)
         return true;
     s->eof = false;
     if (s->request.in && s->request.tty) {
         stream_close(s);
         return false;
     }
-    if (s->request.in && s->request.close_stdin)
-        (void)viewer_input_eof(s->viewer, &err);
+    s->feed.eof = s->request.in && s->request.close_stdin;
+    stream_flush(s);
     return true;
 }
 
@@ -251,13 +218,13 @@ static void on_drain(void *arg)
 {
     struct stream_conn *s = arg;
 
-    if (s->viewer != NULL)
-        viewer_pump(s->viewer);
+    if (s->feed.viewer != NULL)
+        viewer_pump(s->feed.viewer);
 }
 
 static void on_disconnect(void *arg)
 {
-    stream_free(arg);
+    call_end(&((struct stream_conn *)arg)->call);
 }
 
 static const struct raw_ops raw_ops = {
@@ -268,9 +235,9 @@ static const struct raw_ops raw_ops = {
 /*
  * A client interprets a plain end as the process's end; one with frames can be notified otherwise.
  */
-static void stream_drain(struct pending *p)
+static void stream_drain(struct call *c)
 {
-    struct stream_conn *s = list_entry(p, struct stream_conn, pending);
+    struct stream_conn *s = (struct stream_conn *)c;
 
     if (s->request.framed || s->request.tty)
         stream_report(s, DOCKER_FRAME_SYSTEM,
@@ -278,12 +245,7 @@ static void stream_drain(struct pending *p)
     stream_close(s);
 }
 
-static void stream_pending_free(struct pending *p)
-{
-    stream_free(list_entry(p, struct stream_conn, pending));
-}
-
-static const struct pending_kind stream_kind = {.drain = stream_drain, .free = stream_pending_free};
+static const struct call_kind stream_kind = {.release = stream_release, .drain = stream_drain};
 
 /* --- start --------------------------------------------------------------------------------- */
 
@@ -313,11 +275,11 @@ static int stream_watch(struct stream_conn *s, struct process *p, struct hf_erro
 {
     struct viewer_options o = watch_options(s, p);
     bool screen = s->request.tty && !s->request.framed;
-    int rc = viewer_attach(p, &o, screen ? &screen_ops : &plain_ops, s, &s->viewer, err);
+    int rc = viewer_attach(p, &o, screen ? &screen_ops : &plain_ops, s, &s->feed.viewer, err);
 
     if (rc < 0)
         return rc;
-    s->process = process_ref(p);
+    stdin_feed_bind(&s->feed, p);
     s->until = UINT64_MAX;
     if (s->request.since == STREAM_LOG)
         s->until = journal_next(process_journal(p));
@@ -327,17 +289,13 @@ static int stream_watch(struct stream_conn *s, struct process *p, struct hf_erro
 static struct stream_conn *stream_new(struct http_request *rq,
                                       const struct docker_stream_request *request)
 {
-    struct docker *dk = docker_of(rq);
-    struct stream_conn *s = hf_xalloc(sizeof *s);
+    struct stream_conn *s = call_begin(rq, &stream_kind, sizeof *s);
 
     s->request = *request;
     s->role = http_role(rq);
     snprintf(s->peer, sizeof s->peer, "%s", http_peer(rq));
     list_init(&s->link);
-    list_init(&s->waiter.link);
-    s->waiter.fn = on_room;
-    s->waiter.arg = s;
-    pending_init(&s->pending, &dk->base.pending, &stream_kind);
+    stdin_feed_init(&s->feed, on_room, s);
     if (request->in && request->tty)
         (void)docker_decode_keys(&s->keys, request->keys, NULL); /* was checked */
     s->request.keys = NULL;
@@ -357,6 +315,7 @@ static void stream_accept(struct http_request *rq, struct stream_conn *s)
     http_add_header(rq, "Content-Type",
                     frames_named ? "application/vnd.docker.multiplexed-stream"
                                  : "application/vnd.docker.raw-stream");
+    s->call.rq = NULL; /* the connection is no request any more */
     s->raw = raw_accept(rq, upgrade ? "tcp" : NULL, &raw_ops, s);
     if (s->request.in && s->request.tty && !s->request.framed)
         stream_send(s, 1, "\033[m", 3);
@@ -365,7 +324,7 @@ static void stream_accept(struct http_request *rq, struct stream_conn *s)
 static bool has_nothing(const struct stream_conn *s)
 {
     return s->request.since == STREAM_NOTHING ||
-           (s->request.since == STREAM_LOG && s->until == viewer_offset(s->viewer));
+           (s->request.since == STREAM_LOG && s->until == viewer_offset(s->feed.viewer));
 }
 
 int stream_open(struct http_request *rq, const struct docker_stream_request *request,
@@ -379,7 +338,7 @@ int stream_open(struct http_request *rq, const struct docker_stream_request *req
                        LIMIT_DOCKER_STREAMS);
     s = stream_new(rq, request);
     if (p != NULL && stream_watch(s, p, err) < 0) {
-        stream_free(s);
+        call_end(&s->call);
         return -1;
     }
     if (p == NULL && created != NULL) {

@@ -3,20 +3,15 @@
  * docker_wait.c - POST …/wait: sends the head of the response at once, since `docker run` starts
  * only after it, and the status when it is known. Layer: dialects.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/mem.h"
 #include "dialects/docker/docker_entry.h"
-#include "dialects/docker/docker_wait_list.h"
 #include "engine/events.h"
 
 struct docker_wait_waiting {
-    struct pending pending;
-    struct list link; /* in created->waits until there is a process */
-    struct docker *docker;
-    struct http_stream *out;
+    struct call call;
+    struct list link;        /* in created->waits until there is a process */
     struct process *process; /* referenced; NULL: there is none yet, or it is the sandbox */
     struct exit_waiter waiter;
     struct event_subscriber events; /* until it is removed */
@@ -24,41 +19,32 @@ struct docker_wait_waiting {
     bool subscribed;
 };
 
-static void waiting_free(struct pending *p)
+static void waiting_release(struct call *c)
 {
-    struct docker_wait_waiting *w = list_entry(p, struct docker_wait_waiting, pending);
+    struct docker_wait_waiting *w = (struct docker_wait_waiting *)c;
 
     list_remove(&w->link);
     exit_waiter_cancel(&w->waiter);
     if (w->subscribed)
         events_unsubscribe(&w->events);
     process_unref(w->process);
-    w->docker->waits--;
-    pending_fini(p);
-    free(w);
+    ((struct docker *)c->base)->waits--;
 }
 
-/* A client that gets no status must not take the response for one. */
-static void waiting_drain(struct pending *p)
-{
-    http_stream_abort(list_entry(p, struct docker_wait_waiting, pending)->out);
-    waiting_free(p);
-}
-
-static const struct pending_kind waiting_kind = {.drain = waiting_drain, .free = waiting_free};
+/* A drain aborts it: a client that gets no status must not take the response for one. */
+static const struct call_kind waiting_kind = {.release = waiting_release};
 
 static void waiting_reply(struct docker_wait_waiting *w, int code)
 {
-    struct json_out o = dialect_reply_open(&w->docker->base);
+    struct json_out o = dialect_reply_open(w->call.base);
     struct iovec iov;
 
     json_kint(&o, "StatusCode", code);
     json_close(&o, '}');
     buf_putc(o.buf, '\n');
     iov = (struct iovec){buf_data(o.buf), o.buf->len};
-    http_stream_write(w->out, &iov, 1);
-    http_stream_end(w->out);
-    waiting_free(&w->pending);
+    http_stream_write(w->call.out, &iov, 1);
+    call_stream_end(&w->call);
 }
 
 /* --- the end of a process ------------------------------------------------------------ */
@@ -76,7 +62,7 @@ static bool is_removed(const struct docker_wait_waiting *w)
     struct process_view v;
 
     process_view(w->process, &v);
-    return engine_find(w->docker->base.engine, v.id, NULL) == NULL;
+    return engine_find(w->call.base->engine, v.id, NULL) == NULL;
 }
 
 static void waiting_on_events(void *arg)
@@ -98,7 +84,7 @@ static void waiting_on_exit(void *arg, struct process *p)
     }
     w->events = (struct event_subscriber){.fn = waiting_on_events, .arg = w};
     w->subscribed = true;
-    events_subscribe(engine_events(w->docker->base.engine), &w->events);
+    events_subscribe(engine_events(w->call.base->engine), &w->events);
 }
 
 static void waiting_watch(struct docker_wait_waiting *w, struct process *p)
@@ -125,34 +111,18 @@ void waits_end(struct created *c, int code)
 
 /* --- start ------------------------------------------------------------------------------- */
 
-static void waiting_on_drain(void *arg)
-{
-    (void)arg;
-}
-
-static void waiting_on_disconnect(void *arg)
-{
-    waiting_free(&((struct docker_wait_waiting *)arg)->pending);
-}
-
-static const struct http_stream_ops out_ops = {.on_drain = waiting_on_drain,
-                                               .on_disconnect = waiting_on_disconnect};
-
 static struct docker_wait_waiting *waiting_begin(struct http_request *rq, bool removed)
 {
-    struct docker *dk = docker_of(rq);
-    struct docker_wait_waiting *w = hf_xalloc(sizeof *w);
+    struct docker_wait_waiting *w = call_begin(rq, &waiting_kind, sizeof *w);
 
-    w->docker = dk;
     w->removed = removed;
     list_init(&w->link);
     list_init(&w->waiter.link);
     w->waiter.fn = waiting_on_exit;
     w->waiter.arg = w;
-    dk->waits++;
-    pending_init(&w->pending, &dk->base.pending, &waiting_kind);
+    docker_of(rq)->waits++;
     docker_headers(rq);
-    w->out = http_stream_start(rq, 200, "application/json", &out_ops, w);
+    call_stream(&w->call, 200, "application/json");
     return w;
 }
 
