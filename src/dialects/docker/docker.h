@@ -65,12 +65,14 @@ void docker_top(struct http_request *rq);
 void docker_logs(struct http_request *rq);
 /* docker_container.c */
 void docker_create(struct http_request *rq);
+/* Keeps a new container or exec until it is started, and replies with its id. Takes ownership of
+ * the config; NULL: replies err. */
+void docker_make(struct http_request *rq, json_t *config, struct hf_error *err);
 void docker_start(struct http_request *rq);
 void docker_remove(struct http_request *rq);
 void docker_resize(struct http_request *rq);
 void docker_unserved(struct http_request *rq);
 /* docker_exec.c */
-int docker_check_user(const json_t *config, struct hf_error *err);
 void docker_exec_create(struct http_request *rq);
 void docker_exec_start(struct http_request *rq);
 void docker_exec_resize(struct http_request *rq);

@@ -9,6 +9,7 @@
 #include "dialects/common/request_checks.h"
 #include "dialects/docker/docker_entry.h"
 #include "dialects/docker/docker_launch.h"
+#include "engine/users.h"
 
 /* --- POST /containers/create ---------------------------------------------------------- */
 
@@ -41,28 +42,37 @@ static bool name_is_free(struct http_request *rq, const char *name)
     return free_name;
 }
 
-static void container_make(struct http_request *rq, const json_t *body, const char *name)
+static int check_user(const json_t *config, struct hf_error *err)
 {
-    struct hf_error err = {0};
-    json_t *config = docker_decode_create(body, name, &err);
+    const char *user_name = docker_text(config, "user");
+    struct user user;
+
+    if (user_name[0] == '\0' || user_find(user_name, &user, NULL) == 0)
+        return 0;
+    return hf_fail_field(err, HF_E_bad_value, "User",
+                         "unable to find user %.100s: no matching entries in passwd file",
+                         user_name);
+}
+
+void docker_make(struct http_request *rq, json_t *config, struct hf_error *err)
+{
     struct created *c = NULL;
     struct json_out o;
 
-    if (config != NULL && docker_check_user(config, &err) < 0) {
-        json_decref(config);
-        config = NULL;
-    }
-    if (config != NULL)
-        c = docker_created_new(docker_of(rq), config, &err);
+    if (config != NULL && check_user(config, err) == 0)
+        c = docker_created_new(docker_of(rq), json_incref(config), err);
+    json_decref(config);
     if (c == NULL) {
-        docker_error(rq, &err);
+        docker_error(rq, err);
         return;
     }
     o = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&o, "Id", c->id);
-    json_key(&o, "Warnings");
-    json_open(&o, '[');
-    json_close(&o, ']');
+    if (!created_is_exec(c)) {
+        json_key(&o, "Warnings");
+        json_open(&o, '[');
+        json_close(&o, ']');
+    }
     docker_send(rq, 201, &o);
 }
 
@@ -70,6 +80,7 @@ void docker_create(struct http_request *rq)
 {
     const char *name = http_query(rq, "name");
     json_auto_t *body = docker_body(rq);
+    struct hf_error err = {0};
 
     if (body == NULL)
         return;
@@ -78,7 +89,7 @@ void docker_create(struct http_request *rq)
     if (name != NULL && name[0] == '\0')
         name = NULL;
     if (name_is_free(rq, name))
-        container_make(rq, body, name);
+        docker_make(rq, docker_decode_create(body, name, &err), &err);
 }
 
 /* --- POST /containers/{id}/start ---------------------------------------------------------- */

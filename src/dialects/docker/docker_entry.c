@@ -22,7 +22,7 @@ void docker_entry_fini(struct docker_entry *b)
 
 /* --- construction ------------------------------------------------------------------- */
 
-void docker_entry_of_sandbox(struct docker *dk, struct docker_entry *b)
+static void docker_entry_of_sandbox(struct docker *dk, struct docker_entry *b)
 {
     *b = (struct docker_entry){.kind = DOCKER_ENTRY_SANDBOX};
     memcpy(b->id, dk->sandbox_id, sizeof b->id);
@@ -41,7 +41,7 @@ static void set_name(struct docker_entry *b, const char *name)
         snprintf(b->name, sizeof b->name, "%.*s", SHORT_ID_LEN, b->id);
 }
 
-void docker_entry_of_created(struct created *c, struct docker_entry *b)
+static void docker_entry_of_created(struct created *c, struct docker_entry *b)
 {
     *b = (struct docker_entry){
         .kind = DOCKER_ENTRY_CREATED, .created = c, .config = json_incref(c->config)};
@@ -103,6 +103,28 @@ bool docker_entry_is_shown(struct process *p)
     return !file_op_is(&v);
 }
 
+bool docker_entry_each(struct docker *dk, docker_entry_fn *fn, void *arg)
+{
+    struct process *p = NULL;
+    struct list *it, *tmp;
+    struct docker_entry b;
+
+    list_for_each (it, tmp, &dk->created) {
+        docker_entry_of_created(list_entry(it, struct created, link), &b);
+        if (fn(arg, &b))
+            return true;
+    }
+    while ((p = engine_next(dk->base.engine, p)) != NULL) {
+        if (!docker_entry_is_shown(p))
+            continue;
+        docker_entry_of_process(p, &b);
+        if (fn(arg, &b))
+            return true;
+    }
+    docker_entry_of_sandbox(dk, &b);
+    return fn(arg, &b);
+}
+
 /* --- lookup ---------------------------------------------------------------------------- */
 
 struct process *docker_entry_process_by_id(struct docker *dk, const char *id)
@@ -125,8 +147,9 @@ struct search {
 };
 
 /* Keeps the entry if it is the first match. True: the match is exact, and the search is over. */
-static bool search_try(struct search *s, struct docker_entry *b)
+static bool search_try(void *arg, struct docker_entry *b)
 {
+    struct search *s = arg;
     bool whole = strcmp(b->id, s->ref) == 0 || strcmp(b->name, s->ref) == 0;
 
     if (whole || strncmp(b->id, s->ref, s->len) == 0) {
@@ -139,37 +162,6 @@ static bool search_try(struct search *s, struct docker_entry *b)
     }
     docker_entry_fini(b);
     return whole;
-}
-
-/* Matching a process's name does not require its metadata; matching its id may. */
-static bool search_processes(struct docker *dk, struct search *s)
-{
-    struct process *p = NULL;
-    struct docker_entry b;
-
-    while ((p = engine_next(dk->base.engine, p)) != NULL) {
-        if (!docker_entry_is_shown(p))
-            continue;
-        docker_entry_of_process(p, &b);
-        if (search_try(s, &b))
-            return true;
-    }
-    return false;
-}
-
-static bool search_created(struct docker *dk, struct search *s)
-{
-    struct list *it, *tmp;
-    struct docker_entry b;
-
-    list_for_each (it, tmp, &dk->created) {
-        struct created *c = list_entry(it, struct created, link);
-
-        docker_entry_of_created(c, &b);
-        if (search_try(s, &b))
-            return true;
-    }
-    return false;
 }
 
 static bool find_quickly(struct docker *dk, const char *ref, struct docker_entry *b)
@@ -197,14 +189,11 @@ int docker_entry_find(struct docker *dk, const char *ref, struct docker_entry *b
                       struct hf_error *err)
 {
     struct search s = {.ref = ref, .len = is_hex(ref) ? strlen(ref) : SIZE_MAX, .entry = b};
-    struct docker_entry sandbox;
 
     *b = (struct docker_entry){0};
     if (find_quickly(dk, ref, b))
         return 0;
-    docker_entry_of_sandbox(dk, &sandbox);
-    if (search_try(&s, &sandbox) || search_created(dk, &s) || search_processes(dk, &s) ||
-        s.found == 1)
+    if (docker_entry_each(dk, search_try, &s) || s.found == 1)
         return 0;
     docker_entry_fini(b);
     if (s.found > 1)

@@ -30,11 +30,14 @@ struct docker_entry {
 };
 
 void docker_entry_fini(struct docker_entry *b);
-void docker_entry_of_sandbox(struct docker *dk, struct docker_entry *b);
-void docker_entry_of_created(struct created *c, struct docker_entry *b);
 void docker_entry_of_process(struct process *p, struct docker_entry *b);
 /* Is this process listed? The daemon's own helpers are not. */
 bool docker_entry_is_shown(struct process *p);
+
+/* Calls fn with each entry, newest first and the sandbox last, until it returns true. fn takes
+ * ownership of the entry. */
+typedef bool docker_entry_fn(void *arg, struct docker_entry *b);
+bool docker_entry_each(struct docker *dk, docker_entry_fn *fn, void *arg);
 
 /* 0, or err (no_such_process; bad_value if several match) and the entry is DOCKER_ENTRY_NONE. */
 int docker_entry_find(struct docker *dk, const char *ref, struct docker_entry *b,

@@ -2,13 +2,9 @@
 /*
  * docker_exec.c - a command in the sandbox: create, start, resize, inspect. Layer: dialects.
  */
-#include <string.h>
-
-#include "dialects/common/request_checks.h"
-#include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_inspect.h"
 #include "dialects/docker/docker_launch.h"
 #include "dialects/docker/docker_stream.h"
-#include "engine/users.h"
 
 /* Ids of execs are ids of containers: what an exec runs is a container. */
 static bool exec_entry(struct http_request *rq, struct docker_entry *b)
@@ -24,42 +20,9 @@ static bool exec_entry(struct http_request *rq, struct docker_entry *b)
 
 /* --- POST /containers/{id}/exec ------------------------------------------------------ */
 
-int docker_check_user(const json_t *config, struct hf_error *err)
-{
-    const char *user_name = docker_text(config, "user");
-    struct user user;
-
-    if (user_name[0] == '\0' || user_find(user_name, &user, NULL) == 0)
-        return 0;
-    return hf_fail_field(err, HF_E_bad_value, "User",
-                         "unable to find user %.100s: no matching entries in passwd file",
-                         user_name);
-}
-
-static void exec_make(struct http_request *rq, const json_t *body)
-{
-    struct hf_error err = {0};
-    json_t *config = docker_decode_exec(body, &err);
-    struct created *c = NULL;
-    struct json_out o;
-
-    if (config != NULL && docker_check_user(config, &err) < 0) {
-        json_decref(config);
-        config = NULL;
-    }
-    if (config != NULL)
-        c = docker_created_new(docker_of(rq), config, &err);
-    if (c == NULL) {
-        docker_error(rq, &err);
-        return;
-    }
-    o = dialect_reply_open(dialect_base_of(rq));
-    json_kstr(&o, "Id", c->id);
-    docker_send(rq, 201, &o);
-}
-
 void docker_exec_create(struct http_request *rq)
 {
+    struct hf_error err = {0};
     struct docker_entry b;
 
     if (!docker_entry_of_request(rq, &b))
@@ -70,7 +33,7 @@ void docker_exec_create(struct http_request *rq)
         json_auto_t *body = docker_body(rq);
 
         if (body != NULL)
-            exec_make(rq, body);
+            docker_make(rq, docker_decode_exec(body, &err), &err);
     }
     docker_entry_fini(&b);
 }
@@ -157,29 +120,6 @@ void docker_exec_resize(struct http_request *rq)
     docker_entry_fini(&b);
 }
 
-static void write_command(struct json_out *o, const struct docker_entry *b)
-{
-    struct process_view v;
-
-    if (b->kind == DOCKER_ENTRY_PROCESS) {
-        process_view(b->process, &v);
-        json_kstr(o, "entrypoint", v.command);
-        json_key(o, "arguments");
-        json_open(o, '[');
-        for (size_t i = 0; i < v.arg_count; i++)
-            json_str(o, v.args[i]);
-    } else {
-        const json_t *argv = json_object_get(b->config, "argv");
-
-        json_kstr(o, "entrypoint", json_string_value(json_array_get(argv, 0)));
-        json_key(o, "arguments");
-        json_open(o, '[');
-        for (size_t i = 1; i < json_array_size(argv); i++)
-            json_str(o, json_string_value(json_array_get(argv, i)));
-    }
-    json_close(o, ']');
-}
-
 /*
  * The code is null until there is one. A client that reads null as 0 inspects only after the end.
  */
@@ -213,7 +153,7 @@ void docker_exec_inspect(struct http_request *rq)
     json_key(&o, "ProcessConfig");
     json_open(&o, '{');
     json_kbool(&o, "tty", docker_entry_tty(&b));
-    write_command(&o, &b);
+    docker_inspect_command(&o, &b, "entrypoint", "arguments");
     json_kbool(&o, "privileged", false);
     json_kstr(&o, "user", docker_text(b.config, "user"));
     json_close(&o, '}');

@@ -73,71 +73,49 @@ static void put_status(const struct docker *dk, const struct docker_entry *b, st
 
 /* --- the command ------------------------------------------------------------------------ */
 
-/*
- * Calls `each` with the program and each of its arguments in turn, from whichever source has them.
- */
-static void each_word(const struct docker_entry *b, void (*each)(void *arg, const char *word),
-                      void *arg)
+/* The program (0) or one of its arguments, from whichever source has them; NULL: no more. */
+static const char *word_at(const struct docker_entry *b, size_t i)
 {
-    const json_t *argv = json_object_get(b->config, "argv");
     struct process_view v;
 
-    if (b->kind == DOCKER_ENTRY_SANDBOX) {
-        each(arg, "holdfast");
-        return;
-    }
-    if (b->kind == DOCKER_ENTRY_CREATED) {
-        for (size_t i = 0; i < json_array_size(argv); i++)
-            each(arg, json_string_value(json_array_get(argv, i)));
-        return;
-    }
+    if (b->kind == DOCKER_ENTRY_SANDBOX)
+        return i == 0 ? "holdfast" : NULL;
+    if (b->kind == DOCKER_ENTRY_CREATED)
+        return json_string_value(json_array_get(json_object_get(b->config, "argv"), i));
     process_view(b->process, &v);
-    each(arg, v.command);
-    for (size_t i = 0; i < v.arg_count; i++)
-        each(arg, v.args[i]);
+    if (i == 0)
+        return v.command;
+    return i <= v.arg_count ? v.args[i - 1] : NULL;
 }
 
-static void line_word(void *arg, const char *word)
+static void put_line(const struct docker_entry *b, struct buf *line)
 {
-    struct buf *line = arg;
+    const char *word;
 
-    if (line->len > 0)
-        buf_putc(line, ' ');
-    if (line->len < COMMAND_BYTES)
+    for (size_t i = 0; line->len < COMMAND_BYTES && (word = word_at(b, i)) != NULL; i++) {
+        if (line->len > 0)
+            buf_putc(line, ' ');
         buf_put(line, word, strnlen(word, COMMAND_BYTES - line->len));
-}
-
-struct words {
-    struct json_out *o;
-    size_t at;
-    bool whole; /* else without the first */
-};
-
-static void json_word(void *arg, const char *word)
-{
-    struct words *w = arg;
-
-    if (w->at++ > 0 || w->whole)
-        json_str(w->o, word);
-}
-
-static void path_word(void *arg, const char *word)
-{
-    const char **path = arg;
-
-    if (*path == NULL)
-        *path = word;
+    }
 }
 
 static void write_words(struct json_out *o, const char *key, const struct docker_entry *b,
-                        bool whole)
+                        size_t from)
 {
-    struct words w = {.o = o, .whole = whole};
+    const char *word;
 
     json_key(o, key);
     json_open(o, '[');
-    each_word(b, json_word, &w);
+    for (size_t i = from; (word = word_at(b, i)) != NULL; i++)
+        json_str(o, word);
     json_close(o, ']');
+}
+
+void docker_inspect_command(struct json_out *o, const struct docker_entry *b, const char *program,
+                            const char *args)
+{
+    json_kstr(o, program, word_at(b, 0));
+    write_words(o, args, b, 1);
 }
 
 /* --- list item ---------------------------------------------------------------------------- */
@@ -182,7 +160,7 @@ static void write_line(struct docker *dk, struct json_out *o, const struct docke
 {
     struct buf text = {0};
 
-    each_word(b, line_word, &text);
+    put_line(b, &text);
     json_key(o, "Command");
     json_strn(o, buf_data(&text), text.len);
     buf_clear(&text);
@@ -294,7 +272,7 @@ static void write_config(struct docker *dk, struct json_out *o, const struct doc
     json_kbool(o, "OpenStdin", foreign || docker_flag(b->config, "stdin"));
     json_kbool(o, "StdinOnce", docker_flag(b->config, "once"));
     write_empty(o, "Env", '[', ']');
-    write_words(o, "Cmd", b, true);
+    write_words(o, "Cmd", b, 0);
     json_kstr(o, "Image", docker_entry_image(b));
     json_kstr(o, "WorkingDir", cwd_of(b, &v));
     write_labels(o, b);
@@ -303,13 +281,9 @@ static void write_config(struct docker *dk, struct json_out *o, const struct doc
 
 void docker_inspect_whole(struct docker *dk, struct json_out *o, const struct docker_entry *b)
 {
-    const char *path = NULL;
-
-    each_word(b, path_word, &path);
     json_kstr(o, "Id", b->id);
     write_time(o, "Created", docker_inspect_created_ms(dk, b));
-    json_kstr(o, "Path", path);
-    write_words(o, "Args", b, false);
+    docker_inspect_command(o, b, "Path", "Args");
     write_state(dk, o, b);
     json_kstr(o, "Image", docker_entry_image(b));
     write_name(o, "Name", b);

@@ -11,6 +11,9 @@ int64_t docker_inspect_created_ms(const struct docker *dk, const struct docker_e
 /* As a list item, and in full. */
 void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct docker_entry *b);
 void docker_inspect_whole(struct docker *dk, struct json_out *o, const struct docker_entry *b);
+/* Its program and arguments, by these keys. */
+void docker_inspect_command(struct json_out *o, const struct docker_entry *b, const char *program,
+                            const char *args);
 
 /* "About a minute"; pure. */
 void docker_inspect_span(int64_t ms, char *out, size_t size);

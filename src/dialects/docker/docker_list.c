@@ -31,40 +31,18 @@ static bool listing_wants(const struct listing *l, const struct docker_entry *b)
     return (l->all || docker_entry_is_running(b)) && docker_filter_fits(l->filters, &s);
 }
 
-/* Takes ownership of the entry. */
-static void listing_add(struct listing *l, struct docker_entry *b)
+/* Execs that are not running are not listed. */
+static bool listing_add(void *arg, struct docker_entry *b)
 {
-    if (l->left != 0 && listing_wants(l, b)) {
+    struct listing *l = arg;
+    bool idle_exec = b->kind == DOCKER_ENTRY_CREATED && created_is_exec(b->created);
+
+    if (!idle_exec && l->left != 0 && listing_wants(l, b)) {
         docker_inspect_summary(l->docker, &l->o, b);
         l->left -= l->left > 0;
     }
     docker_entry_fini(b);
-}
-
-/* Newest first: the sandbox is older than all. Execs that are not running are not listed. */
-static void listing_run(struct listing *l)
-{
-    struct docker *dk = l->docker;
-    struct process *p = NULL;
-    struct list *it, *tmp;
-    struct docker_entry b;
-
-    list_for_each (it, tmp, &dk->created) {
-        struct created *c = list_entry(it, struct created, link);
-
-        if (created_is_exec(c))
-            continue;
-        docker_entry_of_created(c, &b);
-        listing_add(l, &b);
-    }
-    while ((p = engine_next(dk->base.engine, p)) != NULL) {
-        if (!docker_entry_is_shown(p))
-            continue;
-        docker_entry_of_process(p, &b);
-        listing_add(l, &b);
-    }
-    docker_entry_of_sandbox(dk, &b);
-    listing_add(l, &b);
+    return l->left == 0;
 }
 
 static bool decode_limit(struct http_request *rq, int64_t *limit)
@@ -104,7 +82,7 @@ void docker_list(struct http_request *rq)
     buf_clear(&dk->base.scratch);
     json_out_init(&l.o, &dk->base.scratch);
     json_open(&l.o, '[');
-    listing_run(&l);
+    docker_entry_each(dk, listing_add, &l);
     json_close(&l.o, ']');
     json_decref(l.filters);
     buf_putc(&dk->base.scratch, '\n');

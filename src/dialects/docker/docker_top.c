@@ -61,7 +61,7 @@ static void read_owner(struct top_row *r, const struct top_row *before)
         memcpy(r->user, before->user, sizeof r->user);
         return;
     }
-    snprintf(uid, sizeof uid, "%u", r->uid);
+    snprintf(uid, sizeof uid, "%u", (unsigned)r->uid);
     if (user_find(uid, &user, NULL) == 0)
         snprintf(r->user, sizeof r->user, "%s", user.name);
 }
@@ -100,7 +100,7 @@ static void read_table(struct top *t)
 
 /* --- selection ------------------------------------------------------------------------- */
 
-static bool has_member(const struct top *t, pid_t pid)
+static bool has_member(const struct top *t, int64_t pid)
 {
     for (size_t i = 0; i < t->count; i++)
         if (t->member[i] && t->rows[i].pid == pid)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/braces.h"
 #include "base/clock.h"
 
 #define DAY_MS (24LL * 3600 * 1000)
@@ -23,32 +24,7 @@ static void cell_user(const struct top_row *r, struct buf *out)
     if (r->user[0] != '\0')
         buf_puts(out, r->user);
     else
-        buf_printf(out, "%u", r->uid);
-}
-
-static void cell_uid(const struct top_row *r, struct buf *out)
-{
-    buf_printf(out, "%u", r->uid);
-}
-
-static void cell_pid(const struct top_row *r, struct buf *out)
-{
-    buf_printf(out, "%d", (int)r->pid);
-}
-
-static void cell_ppid(const struct top_row *r, struct buf *out)
-{
-    buf_printf(out, "%d", (int)r->ppid);
-}
-
-static void cell_pgid(const struct top_row *r, struct buf *out)
-{
-    buf_printf(out, "%d", (int)r->pgid);
-}
-
-static void cell_sid(const struct top_row *r, struct buf *out)
-{
-    buf_printf(out, "%d", (int)r->sid);
+        buf_printf(out, "%" PRId64, r->uid);
 }
 
 static uint64_t cpu_permille(const struct top_row *r)
@@ -74,32 +50,12 @@ static void cell_cpu(const struct top_row *r, struct buf *out)
 
 static void cell_mem(const struct top_row *r, struct buf *out)
 {
-    put_permille(out, r->total_kib > 0 ? r->rss_kib * 1000 / r->total_kib : 0);
-}
-
-static void cell_vsz(const struct top_row *r, struct buf *out)
-{
-    buf_printf(out, "%" PRIu64, r->vsz_kib);
-}
-
-static void cell_rss(const struct top_row *r, struct buf *out)
-{
-    buf_printf(out, "%" PRIu64, r->rss_kib);
+    put_permille(out, r->total_kib > 0 ? (uint64_t)r->rss_kib * 1000 / r->total_kib : 0);
 }
 
 static void cell_stat(const struct top_row *r, struct buf *out)
 {
     buf_putc(out, r->state);
-}
-
-static void cell_nice(const struct top_row *r, struct buf *out)
-{
-    buf_printf(out, "%d", r->nice);
-}
-
-static void cell_threads(const struct top_row *r, struct buf *out)
-{
-    buf_printf(out, "%d", r->threads);
 }
 
 /* The hour for today, in UTC because a static binary knows no other zone; else the day. */
@@ -161,43 +117,46 @@ static void cell_args(const struct top_row *r, struct buf *out)
 
 /* --- columns ------------------------------------------------------------------------- */
 
+#define NUMBER(name, title, field) BRACES(name, title, NULL, offsetof(struct top_row, field))
+
 static const struct column {
     const char *name, *title;
-    cell_fn *cell;
+    cell_fn *cell; /* NULL: a number of the row */
+    size_t offset;
 } columns[] = {
-    {"pid", "PID", cell_pid},
-    {"ppid", "PPID", cell_ppid},
-    {"pgid", "PGID", cell_pgid},
-    {"sid", "SID", cell_sid},
-    {"uid", "UID", cell_uid},
-    {"user", "USER", cell_user},
-    {"uname", "USER", cell_user},
-    {"c", "C", cell_c},
-    {"pcpu", "%CPU", cell_cpu},
-    {"%cpu", "%CPU", cell_cpu},
-    {"pmem", "%MEM", cell_mem},
-    {"%mem", "%MEM", cell_mem},
-    {"vsz", "VSZ", cell_vsz},
-    {"rss", "RSS", cell_rss},
-    {"tty", "TT", cell_tty},
-    {"tt", "TT", cell_tty},
-    {"tname", "TTY", cell_tty},
-    {"stat", "STAT", cell_stat},
-    {"s", "S", cell_stat},
-    {"state", "S", cell_stat},
-    {"ni", "NI", cell_nice},
-    {"nlwp", "NLWP", cell_threads},
-    {"stime", "STIME", cell_start},
-    {"start", "STARTED", cell_start},
-    {"time", "TIME", cell_time},
-    {"etime", "ELAPSED", cell_etime},
-    {"comm", "COMMAND", cell_comm},
-    {"ucmd", "CMD", cell_comm},
-    {"cmd", "CMD", cell_args},
-    {"args", "COMMAND", cell_args},
-    {"command", "COMMAND", cell_args},
-    {"uidname", "UID", cell_user},
-    {"begin", "START", cell_start},
+    NUMBER("pid", "PID", pid),
+    NUMBER("ppid", "PPID", ppid),
+    NUMBER("pgid", "PGID", pgid),
+    NUMBER("sid", "SID", sid),
+    NUMBER("uid", "UID", uid),
+    {"user", "USER", cell_user, 0},
+    {"uname", "USER", cell_user, 0},
+    {"c", "C", cell_c, 0},
+    {"pcpu", "%CPU", cell_cpu, 0},
+    {"%cpu", "%CPU", cell_cpu, 0},
+    {"pmem", "%MEM", cell_mem, 0},
+    {"%mem", "%MEM", cell_mem, 0},
+    NUMBER("vsz", "VSZ", vsz_kib),
+    NUMBER("rss", "RSS", rss_kib),
+    {"tty", "TT", cell_tty, 0},
+    {"tt", "TT", cell_tty, 0},
+    {"tname", "TTY", cell_tty, 0},
+    {"stat", "STAT", cell_stat, 0},
+    {"s", "S", cell_stat, 0},
+    {"state", "S", cell_stat, 0},
+    NUMBER("ni", "NI", nice),
+    NUMBER("nlwp", "NLWP", threads),
+    {"stime", "STIME", cell_start, 0},
+    {"start", "STARTED", cell_start, 0},
+    {"time", "TIME", cell_time, 0},
+    {"etime", "ELAPSED", cell_etime, 0},
+    {"comm", "COMMAND", cell_comm, 0},
+    {"ucmd", "CMD", cell_comm, 0},
+    {"cmd", "CMD", cell_args, 0},
+    {"args", "COMMAND", cell_args, 0},
+    {"command", "COMMAND", cell_args, 0},
+    {"uidname", "UID", cell_user, 0},
+    {"begin", "START", cell_start, 0},
 };
 #define FULL "uidname,pid,ppid,c,stime,tname,time,cmd"
 #define AUX "user,pid,%cpu,%mem,vsz,rss,tname,stat,begin,time,command"
@@ -278,7 +237,12 @@ const char *top_title(const struct top_columns *c, size_t i)
 
 void top_cell(const struct top_columns *c, size_t i, const struct top_row *r, struct buf *out)
 {
-    columns[c->list[i]].cell(r, out);
+    const struct column *column = &columns[c->list[i]];
+
+    if (column->cell != NULL)
+        column->cell(r, out);
+    else
+        buf_printf(out, "%" PRId64, *(const int64_t *)((const char *)r + column->offset));
 }
 
 /* --- /proc/PID/stat ---------------------------------------------------------------------- */
@@ -341,19 +305,19 @@ bool top_parse_stat(struct top_row *r, const char *text, long ticks, uint64_t up
         close[2] == '\0' || !stat_numbers(close + 3, n))
         return false;
     stat_name(r, open + 1, (size_t)(close - open - 1));
-    r->pid = (pid_t)strtol(text, NULL, 10);
+    r->pid = strtol(text, NULL, 10);
     r->state = close[2];
-    r->ppid = (pid_t)n[STAT_PPID];
-    r->pgid = (pid_t)n[STAT_PGID];
-    r->sid = (pid_t)n[STAT_SID];
+    r->ppid = n[STAT_PPID];
+    r->pgid = n[STAT_PGID];
+    r->sid = n[STAT_SID];
     r->tty = (unsigned)n[STAT_TTY];
-    r->nice = (int)n[STAT_NICE];
-    r->threads = (int)n[STAT_THREADS];
+    r->nice = n[STAT_NICE];
+    r->threads = n[STAT_THREADS];
     r->cpu_ms = ticks_to_ms(n[STAT_UTIME], ticks) + ticks_to_ms(n[STAT_STIME], ticks);
     start_ms = ticks_to_ms(n[STAT_START], ticks);
     r->age_ms = uptime_ms > start_ms ? uptime_ms - start_ms : 0;
     r->start_wall_ms = clock_wall_ms() - (int64_t)r->age_ms;
-    r->vsz_kib = no_less_than_0(n[STAT_VSZ]) / 1024;
-    r->rss_kib = no_less_than_0(n[STAT_RSS]) * ((uint64_t)sysconf(_SC_PAGESIZE) / 1024);
+    r->vsz_kib = n[STAT_VSZ] > 0 ? n[STAT_VSZ] / 1024 : 0;
+    r->rss_kib = (int64_t)(no_less_than_0(n[STAT_RSS]) * ((uint64_t)sysconf(_SC_PAGESIZE) / 1024));
     return true;
 }

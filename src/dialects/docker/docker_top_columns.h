@@ -24,15 +24,14 @@ struct top_columns {
 };
 
 struct top_row {
-    pid_t pid, ppid, pgid, sid;
-    uint32_t uid;
+    int64_t pid, ppid, pgid, sid, uid;
     char user[64];
     char state;
     unsigned tty; /* device number; 0: none */
     uint64_t cpu_ms, age_ms;
     int64_t start_wall_ms;
-    uint64_t vsz_kib, rss_kib, total_kib; /* total: of the machine */
-    int nice, threads;
+    int64_t vsz_kib, rss_kib, nice, threads;
+    uint64_t total_kib; /* of the machine */
     char comm[64];
     struct buf args; /* "" if it has none */
 };
