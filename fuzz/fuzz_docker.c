@@ -26,18 +26,24 @@ static void check(int ok)
 
 static void check_config(json_t *config, const struct hf_error *err)
 {
+    struct hf_error too_large = {0};
     struct docker_spec s;
 
     check(config != NULL || (err->code != HF_OK && err->detail[0] != '\0'));
     if (config == NULL)
         return;
-    docker_spec_init(&s, config, "box");
-    check(s.spec.command != NULL && s.spec.metadata_json != NULL);
-    check(s.spec.rows >= 0 && s.spec.rows <= TERMINAL_SIZE_MAX);
-    for (size_t i = 0; i < s.spec.arg_count; i++)
-        check(s.spec.args[i] != NULL);
-    for (size_t i = 0; i < s.spec.env_count; i++)
-        check(s.spec.env[i].name[0] != '\0' && strchr(s.spec.env[i].name, '=') == NULL);
+    if (docker_spec_init(&s, config, "box", &too_large) < 0) {
+        check(too_large.code != HF_OK);
+        docker_spec_fini(&s);
+        json_decref(config);
+        return;
+    }
+    check(s.body.spec.command != NULL && s.body.spec.metadata_json != NULL);
+    check(s.body.spec.rows >= 0 && s.body.spec.rows <= TERMINAL_SIZE_MAX);
+    for (size_t i = 0; i < s.body.spec.arg_count; i++)
+        check(s.body.spec.args[i] != NULL);
+    for (size_t i = 0; i < s.body.spec.env_count; i++)
+        check(s.body.spec.env[i].name[0] != '\0' && strchr(s.body.spec.env[i].name, '=') == NULL);
     docker_spec_fini(&s);
     json_decref(config);
 }

@@ -36,9 +36,9 @@ static json_t *create_of(const char *text, struct hf_error *err)
 
 static const char *env_of(const struct docker_spec *s, const char *name)
 {
-    for (size_t i = 0; i < s->spec.env_count; i++)
-        if (strcmp(s->spec.env[i].name, name) == 0)
-            return s->spec.env[i].value != NULL ? s->spec.env[i].value : "(removed)";
+    for (size_t i = 0; i < s->body.spec.env_count; i++)
+        if (strcmp(s->body.spec.env[i].name, name) == 0)
+            return s->body.spec.env[i].value != NULL ? s->body.spec.env[i].value : "(removed)";
     return "(none)";
 }
 
@@ -52,18 +52,18 @@ TEST(an_exec_becomes_a_spec)
     struct docker_spec s;
 
     REQUIRE(c != NULL);
-    docker_spec_init(&s, c, "box");
-    EXPECT_STR(s.spec.command, "sh");
-    EXPECT_U64(s.spec.arg_count, 2);
-    EXPECT_STR(s.spec.args[1], "x y");
+    REQUIRE(docker_spec_init(&s, c, "box", &err) == 0);
+    EXPECT_STR(s.body.spec.command, "sh");
+    EXPECT_U64(s.body.spec.arg_count, 2);
+    EXPECT_STR(s.body.spec.args[1], "x y");
     EXPECT_STR(env_of(&s, "A"), "2"); /* the last one counts */
     EXPECT_STR(env_of(&s, "B"), "(removed)");
     EXPECT_STR(env_of(&s, "TERM"), "xterm");
     EXPECT_STR(env_of(&s, "HOSTNAME"), "box");
-    EXPECT(s.spec.pty && s.spec.rows == 31 && s.spec.cols == 97);
-    EXPECT(s.spec.user == NULL && s.spec.tag == NULL);
-    EXPECT(strstr(s.spec.metadata_json, "\"exec\"") != NULL);
-    EXPECT(strstr(s.spec.metadata_json, "A=1") == NULL); /* variables may be secrets */
+    EXPECT(s.body.spec.pty && s.body.spec.rows == 31 && s.body.spec.cols == 97);
+    EXPECT(s.body.spec.user == NULL && s.body.spec.tag == NULL);
+    EXPECT(strstr(s.body.spec.metadata_json, "\"exec\"") != NULL);
+    EXPECT(strstr(s.body.spec.metadata_json, "A=1") == NULL); /* variables may be secrets */
     docker_spec_fini(&s);
     json_decref(c);
 }
@@ -78,11 +78,11 @@ TEST(a_container_becomes_a_spec)
     struct docker_spec s;
 
     REQUIRE(c != NULL);
-    docker_spec_init(&s, c, "box");
-    EXPECT_STR(s.spec.command, "cat");
-    EXPECT_STR(s.spec.args[0], "-");
-    EXPECT_STR(s.spec.tag, "bg");
-    EXPECT_INT(s.spec.stdin_mode, STDIN_PIPE);
+    REQUIRE(docker_spec_init(&s, c, "box", &err) == 0);
+    EXPECT_STR(s.body.spec.command, "cat");
+    EXPECT_STR(s.body.spec.args[0], "-");
+    EXPECT_STR(s.body.spec.tag, "bg");
+    EXPECT_INT(s.body.spec.stdin_mode, STDIN_PIPE);
     EXPECT(docker_flag(c, "remove") && !docker_flag(c, "once"));
     EXPECT_INT((int)docker_int(c, "rows"), 0); /* zeros are no size */
     EXPECT_STR(docker_text(c, "image"), "img");

@@ -4,7 +4,6 @@
  */
 #include "dialects/docker/docker_decode.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -121,6 +120,11 @@ static void set_text(json_t *config, const char *name, const char *value)
         json_object_set_new(config, name, json_string(value));
 }
 
+static void set_flag(json_t *config, const char *name, bool value)
+{
+    json_object_set_new(config, name, json_boolean(value));
+}
+
 static void set_size(json_t *config, const json_t *console)
 {
     int64_t rows, cols;
@@ -142,7 +146,7 @@ static json_t *config_new(const char *kind, const struct docker_decode_body *b, 
     set_text(config, "cwd", b->cwd);
     set_text(config, "user", b->user);
     set_text(config, "keys", b->keys);
-    json_object_set_new(config, "tty", json_boolean(b->tty));
+    set_flag(config, "tty", b->tty);
     return config;
 }
 
@@ -155,93 +159,76 @@ static int body_check(const struct docker_decode_body *b, struct hf_error *err)
     return docker_decode_keys(&keys, b->keys, err);
 }
 
-json_t *docker_decode_exec(const json_t *body, struct hf_error *err)
+/* The command of both kinds; NULL: err. The body's members are in b. */
+static json_t *decode_config(const char *kind, struct docker_decode_body *b, const json_t *body,
+                             const char *no_command, struct hf_error *err)
 {
-    json_t *argv = json_array(), *config;
-    struct docker_decode_body b;
+    bool exec = strcmp(kind, "exec") == 0;
+    json_t *argv = json_array();
 
-    if (body_decode(&b, body, err) < 0 || add_words(argv, b.cmd, "Cmd", err) < 0 ||
-        body_check(&b, err) < 0)
-        goto fail;
-    if (json_array_size(argv) == 0) {
-        hf_fail_field(err, HF_E_bad_request, "Cmd", "No exec command specified");
-        goto fail;
+    if (body_decode(b, body, err) == 0 &&
+        (exec || add_words(argv, b->entrypoint, "Entrypoint", err) == 0) &&
+        add_words(argv, b->cmd, "Cmd", err) == 0 && body_check(b, err) == 0) {
+        if (json_array_size(argv) > 0)
+            return config_new(kind, b, argv);
+        hf_fail_field(err, HF_E_bad_request, "Cmd", "%s", no_command);
     }
-    config = config_new("exec", &b, argv);
-    json_object_set_new(config, "stdin", json_boolean(b.in));
-    json_object_set_new(config, "once", json_true());
-    json_object_set_new(config, "out", json_boolean(b.out));
-    json_object_set_new(config, "err", json_boolean(b.err));
-    set_size(config, b.console);
-    return config;
-
-fail:
     json_decref(argv);
     return NULL;
+}
+
+json_t *docker_decode_exec(const json_t *body, struct hf_error *err)
+{
+    struct docker_decode_body b;
+    json_t *config = decode_config("exec", &b, body, "No exec command specified", err);
+
+    if (config == NULL)
+        return NULL;
+    set_flag(config, "stdin", b.in);
+    set_flag(config, "once", true);
+    set_flag(config, "out", b.out);
+    set_flag(config, "err", b.err);
+    set_size(config, b.console);
+    return config;
 }
 
 json_t *docker_decode_create(const json_t *body, const char *name, struct hf_error *err)
 {
-    json_t *argv = json_array(), *config;
     struct docker_decode_body b;
+    json_t *config = decode_config(
+        "container", &b, body,
+        "no command specified: images have no default command here; give one after the image", err);
 
-    if (body_decode(&b, body, err) < 0 || add_words(argv, b.entrypoint, "Entrypoint", err) < 0 ||
-        add_words(argv, b.cmd, "Cmd", err) < 0 || body_check(&b, err) < 0)
-        goto fail;
-    if (json_array_size(argv) == 0) {
-        hf_fail_field(
-            err, HF_E_bad_request, "Cmd",
-            "no command specified: images have no default command here; give one after the image");
-        goto fail;
-    }
-    config = config_new("container", &b, argv);
+    if (config == NULL)
+        return NULL;
     set_text(config, "name", name);
     set_text(config, "image", b.image);
     if (b.labels != NULL)
         json_object_set(config, "labels", b.labels);
-    json_object_set_new(config, "stdin", json_boolean(b.open_stdin));
-    json_object_set_new(config, "once", json_boolean(b.once));
-    json_object_set_new(config, "remove",
-                        json_boolean(json_is_true(json_object_get(b.host, "AutoRemove"))));
+    set_flag(config, "stdin", b.open_stdin);
+    set_flag(config, "once", b.once);
+    set_flag(config, "remove", json_is_true(json_object_get(b.host, "AutoRemove")));
     set_size(config, json_object_get(b.host, "ConsoleSize"));
     return config;
-
-fail:
-    json_decref(argv);
-    return NULL;
 }
 
-struct start_body {
-    bool detach, tty;
-    json_t *console;
-};
-
-static const struct json_field start_fields[] = {
-    {.name = "Detach",
-     .kind = JSON_F_BOOL,
-     .offset = offsetof(struct start_body, detach),
-     .nullable = true},
-    {.name = "Tty",
-     .kind = JSON_F_BOOL,
-     .offset = offsetof(struct start_body, tty),
-     .nullable = true},
-    {.name = "ConsoleSize",
-     .kind = JSON_F_ARRAY,
-     .offset = offsetof(struct start_body, console),
-     .nullable = true},
-};
+#define START_FIELD(json_name, k, member)                                                          \
+    BRACES(.name = json_name, .kind = JSON_F_##k, .offset = offsetof(struct docker_start, member), \
+           .nullable = true)
 
 int docker_decode_start(struct docker_start *out, const json_t *body, struct hf_error *err)
 {
-    struct start_body b = {0};
+    static const struct json_field start_fields[] = {
+        START_FIELD("Detach", BOOL, detach),
+        START_FIELD("Tty", BOOL, tty),
+        START_FIELD("ConsoleSize", ARRAY, console),
+    };
 
     *out = (struct docker_start){0};
-    if (json_decode_known(body, start_fields, sizeof start_fields / sizeof *start_fields, &b, err) <
-        0)
+    if (json_decode_known(body, start_fields, sizeof start_fields / sizeof *start_fields, out,
+                          err) < 0)
         return -1;
-    out->detach = b.detach;
-    out->tty = b.tty;
-    read_size(b.console, &out->rows, &out->cols);
+    read_size(out->console, &out->rows, &out->cols);
     return 0;
 }
 
@@ -266,65 +253,24 @@ int64_t docker_int(const json_t *config, const char *name)
 
 /* --- a config as a spec -------------------------------------------------------------- */
 
-static void spec_words(struct docker_spec *s, const json_t *argv)
-{
-    size_t n = json_array_size(argv);
-
-    s->args = hf_xalloc((n + 1) * sizeof *s->args);
-    s->spec.command = json_string_value(json_array_get(argv, 0));
-    s->spec.args = s->args;
-    s->spec.arg_count = n > 0 ? n - 1 : 0;
-    for (size_t i = 1; i < n; i++)
-        s->args[i - 1] = json_string_value(json_array_get(argv, i));
-}
-
-static struct spec_env *spec_find_env(struct docker_spec *s, const char *name)
-{
-    for (size_t i = 0; i < s->spec.env_count; i++)
-        if (strcmp(s->env[i].name, name) == 0)
-            return &s->env[i];
-    return NULL;
-}
-
 /* The last value of a name counts; an entry without '=' removes the variable. */
-static void spec_put_env(struct docker_spec *s, const char *text)
+static json_t *spec_variables(const json_t *config, const char *hostname)
 {
-    char *name = hf_xstrdup(text), *eq = strchr(name, '=');
-    struct spec_env *e;
+    const json_t *list = json_object_get(config, "env");
+    json_t *env = json_object();
 
-    s->texts[s->text_count++] = name;
-    if (eq != NULL)
-        *eq = '\0';
-    e = spec_find_env(s, name);
-    if (e == NULL)
-        e = &s->env[s->spec.env_count++];
-    e->name = name;
-    e->value = eq != NULL ? eq + 1 : NULL;
-}
-
-static void spec_default_env(struct docker_spec *s, const char *name, const char *value)
-{
-    char text[320];
-
-    if (spec_find_env(s, name) != NULL)
-        return;
-    snprintf(text, sizeof text, "%s=%.255s", name, value);
-    spec_put_env(s, text);
-}
-
-static void spec_variables(struct docker_spec *s, const json_t *config, const char *hostname)
-{
-    const json_t *env = json_object_get(config, "env");
-    size_t n = json_array_size(env);
-
-    s->env = hf_xalloc((n + 2) * sizeof *s->env);
-    s->texts = hf_xalloc((n + 2) * sizeof *s->texts);
-    for (size_t i = 0; i < n; i++)
-        spec_put_env(s, json_string_value(json_array_get(env, i)));
     if (docker_flag(config, "tty"))
-        spec_default_env(s, "TERM", "xterm");
-    spec_default_env(s, "HOSTNAME", hostname);
-    s->spec.env = s->env;
+        json_object_set_new(env, "TERM", json_string("xterm"));
+    json_object_set_new(env, "HOSTNAME", json_string(hostname));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        hf_autofree char *name = hf_xstrdup(json_string_value(json_array_get(list, i)));
+        char *eq = strchr(name, '=');
+
+        if (eq != NULL)
+            *eq = '\0';
+        json_object_set_new(env, name, eq != NULL ? json_string(eq + 1) : json_null());
+    }
+    return env;
 }
 
 /* What the process's own record does not contain. */
@@ -342,36 +288,41 @@ static char *spec_metadata(const json_t *config)
     return text;
 }
 
-void docker_spec_init(struct docker_spec *s, const json_t *config, const char *hostname)
-{
-    const char *cwd = docker_text(config, "cwd"), *user = docker_text(config, "user"),
-               *name = docker_text(config, "name");
+static const struct json_field spec_fields[] = {
+    SPEC_FIELD("argv", ARRAY, argv),
+    SPEC_FIELD("env", OBJECT, env),
+    SPEC_FIELD("cwd", STR, spec.cwd),
+    SPEC_FIELD("user", STR, spec.user),
+    SPEC_FIELD("name", STR, spec.tag),
+    SPEC_FIELD("tty", BOOL, spec.pty),
+    SPEC_FIELD("rows", INT, spec.rows, .max = TERMINAL_SIZE_MAX),
+    SPEC_FIELD("cols", INT, spec.cols, .max = TERMINAL_SIZE_MAX),
+};
 
-    *s = (struct docker_spec){0};
-    spec_init(&s->spec);
-    spec_words(s, json_object_get(config, "argv"));
-    spec_variables(s, config, hostname);
-    s->spec.cwd = cwd[0] != '\0' ? cwd : NULL;
-    s->spec.user = user[0] != '\0' ? user : NULL;
-    s->spec.tag = name[0] != '\0' ? name : NULL;
-    s->spec.pty = docker_flag(config, "tty");
-    if (s->spec.pty) {
-        s->spec.rows = docker_int(config, "rows");
-        s->spec.cols = docker_int(config, "cols");
-    } else {
-        s->spec.stdin_mode = docker_flag(config, "stdin") ? STDIN_PIPE : STDIN_NULL;
-    }
+int docker_spec_init(struct docker_spec *s, const json_t *config, const char *hostname,
+                     struct hf_error *err)
+{
+    struct spawn_spec *spec = &s->body.spec;
+    int rc;
+
+    spec_body_init(&s->body);
+    s->tree = json_copy((json_t *)(uintptr_t)config);
+    json_object_set_new(s->tree, "env", spec_variables(config, hostname));
     s->metadata = spec_metadata(config);
-    s->spec.metadata_json = s->metadata;
+    rc = spec_body_decode(&s->body, s->tree, spec_fields, sizeof spec_fields / sizeof *spec_fields,
+                          err);
+    spec->metadata_json = s->metadata;
+    if (!spec->pty) {
+        spec->rows = spec->cols = 0;
+        spec->stdin_mode = docker_flag(config, "stdin") ? STDIN_PIPE : STDIN_NULL;
+    }
+    return rc;
 }
 
 void docker_spec_fini(struct docker_spec *s)
 {
-    for (size_t i = 0; i < s->text_count; i++)
-        free(s->texts[i]);
-    free(s->texts);
-    free(s->env);
-    free(s->args);
+    spec_body_fini(&s->body);
+    json_decref(s->tree);
     free(s->metadata);
 }
 

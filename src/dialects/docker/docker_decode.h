@@ -12,7 +12,7 @@
 #define HF_DIALECTS_DOCKER_DOCKER_DECODE_H
 
 #include "base/json.h"
-#include "engine/spawn/spec.h"
+#include "dialects/common/spec_decode.h"
 
 struct detach_keys;
 
@@ -23,6 +23,7 @@ json_t *docker_decode_create(const json_t *body, const char *name, struct hf_err
 struct docker_start {
     bool detach, tty;
     int64_t rows, cols; /* 0: absent */
+    json_t *console;    /* what these were decoded from */
 };
 int docker_decode_start(struct docker_start *out, const json_t *body, struct hf_error *err);
 
@@ -34,16 +35,15 @@ bool docker_flag(const json_t *config, const char *name);
 const char *docker_text(const json_t *config, const char *name); /* "": none */
 int64_t docker_int(const json_t *config, const char *name);
 
-/* The config as a spec, which borrows from the config and from this struct. */
+/* The config as a spec, which borrows from this struct. 0, or a negative errno with err; call
+ * docker_spec_fini() in either case. */
 struct docker_spec {
-    struct spawn_spec spec;
-    const char **args;
-    struct spec_env *env;
-    char **texts; /* of the variables */
-    size_t text_count;
+    struct spec_body body;
+    json_t *tree; /* the config with all its variables */
     char *metadata;
 };
-void docker_spec_init(struct docker_spec *s, const json_t *config, const char *hostname);
+int docker_spec_init(struct docker_spec *s, const json_t *config, const char *hostname,
+                     struct hf_error *err);
 void docker_spec_fini(struct docker_spec *s);
 
 /* True except for "", 0, no, false and none, in upper or lower case; NULL is false. */

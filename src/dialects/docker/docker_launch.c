@@ -154,6 +154,7 @@ void launch_begin(struct created *c, struct http_request *rq, int status)
     struct docker *dk = c->docker;
     struct hf_error err = {0};
     struct docker_spec s;
+    int rc;
     char key[DOCKER_ID_LEN + 8];
 
     if (rq != NULL) {
@@ -162,11 +163,11 @@ void launch_begin(struct created *c, struct http_request *rq, int status)
         c->starter->status = status;
     }
     c->state = CREATED_STARTING;
-    docker_spec_init(&s, c->config, dk->hostname);
+    rc = docker_spec_init(&s, c->config, dk->hostname, &err);
     snprintf(key, sizeof key, "docker:%s", c->id);
-    s.spec.idempotency_key = key;
-    s.spec.request_hash = c->id;
-    if (engine_spawn(dk->base.engine, &s.spec, launch_on_spawned, c, &err) < 0)
+    s.body.spec.idempotency_key = key;
+    s.body.spec.request_hash = c->id;
+    if (rc < 0 || engine_spawn(dk->base.engine, &s.body.spec, launch_on_spawned, c, &err) < 0)
         launch_on_spawned(c, NULL, &err);
     docker_spec_fini(&s);
 }
