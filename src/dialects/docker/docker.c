@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/text.h"
-#include "dialects/docker/docker_launch.h"
 #include "dialects/docker/docker_not_started.h"
 #include "engine/notes.h"
 

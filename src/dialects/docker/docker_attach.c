@@ -66,13 +66,12 @@ static void attach_open(struct http_request *rq, struct docker_entry *b)
 
 void docker_attach(struct http_request *rq)
 {
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
     if (!docker_entry_of_request(rq, &b))
         return;
     if (attach_allowed(rq, &b))
         attach_open(rq, &b);
-    docker_entry_fini(&b);
 }
 
 /* --- by WebSocket -------------------------------------------------------------------- */
@@ -82,7 +81,6 @@ static const struct console_ops ws_ops = {0};
 /* One stream of bytes without frames; text messages are input, too. */
 static void ws_open(struct http_request *rq, const struct docker_entry *b)
 {
-    struct docker *dk = docker_of(rq);
     bool all = docker_query(rq, "logs");
     const struct console_open o = {
         .process = b->process,
@@ -92,8 +90,7 @@ static void ws_open(struct http_request *rq, const struct docker_entry *b)
                    .verbatim = !docker_entry_tty(b),
                    .only_stream = -1},
         .ops = &ws_ops,
-        .user = dk,
-        .pending = &dk->base.pending,
+        .pending = &dialect_base_of(rq)->pending,
     };
     struct hf_error err;
 
@@ -103,7 +100,7 @@ static void ws_open(struct http_request *rq, const struct docker_entry *b)
 
 void docker_attach_ws(struct http_request *rq)
 {
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
     if (!docker_entry_of_request(rq, &b))
         return;
@@ -111,5 +108,4 @@ void docker_attach_ws(struct http_request *rq)
         ws_open(rq, &b);
     else
         docker_fail(rq, 409, "container %s has no process to attach to", b.id);
-    docker_entry_fini(&b);
 }

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/docker/docker_entry.h"
-#include "dialects/docker/docker_launch.h"
+#include "dialects/docker/docker_not_started.h"
 #include "engine/users.h"
 
 /* --- POST /containers/create ---------------------------------------------------------- */
@@ -96,7 +96,7 @@ void docker_create(struct http_request *rq)
 
 void docker_start(struct http_request *rq)
 {
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
     if (!docker_entry_of_request(rq, &b))
         return;
@@ -112,7 +112,6 @@ void docker_start(struct http_request *rq)
         docker_fail(rq, 404, "No such container: %s", b.id);
     else
         launch_begin(b.created, rq, 204);
-    docker_entry_fini(&b);
 }
 
 /* --- resize ------------------------------------------------------------------------------ */
@@ -163,12 +162,10 @@ void docker_entry_resize(struct http_request *rq, struct docker_entry *b)
 
 void docker_resize(struct http_request *rq)
 {
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
-    if (!docker_entry_of_request(rq, &b))
-        return;
-    docker_entry_resize(rq, &b);
-    docker_entry_fini(&b);
+    if (docker_entry_of_request(rq, &b))
+        docker_entry_resize(rq, &b);
 }
 
 /* Calls that Docker has and holdfast does not: a clear error is better than "page not found". */

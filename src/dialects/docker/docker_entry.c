@@ -81,18 +81,16 @@ static json_t *process_config(const struct process_view *v)
 
 void docker_entry_of_process(struct process *p, struct docker_entry *b)
 {
-    struct process_view v;
-
-    process_view(p, &v);
-    *b = (struct docker_entry){
-        .kind = DOCKER_ENTRY_PROCESS, .process = p, .config = process_config(&v)};
-    process_id(&v, b->id);
-    if (v.tag != NULL && docker_name_ok(v.tag))
-        set_name(b, v.tag);
+    *b = (struct docker_entry){.kind = DOCKER_ENTRY_PROCESS, .process = p};
+    process_view(p, &b->v);
+    b->config = process_config(&b->v);
+    process_id(&b->v, b->id);
+    if (b->v.tag != NULL && docker_name_ok(b->v.tag))
+        set_name(b, b->v.tag);
     else if (b->config != NULL)
         set_name(b, "");
     else
-        snprintf(b->name, sizeof b->name, "%s", v.id);
+        snprintf(b->name, sizeof b->name, "%s", b->v.id);
 }
 
 bool docker_entry_is_shown(struct process *p)
@@ -234,29 +232,14 @@ int docker_exit_code(const struct exit_record *x)
 
 int docker_entry_exit_code(const struct docker_entry *b)
 {
-    struct process_view v;
-
     if (b->kind == DOCKER_ENTRY_CREATED)
         return b->created->exit_code;
-    if (docker_entry_is_running(b))
-        return 0;
-    process_view(b->process, &v);
-    return docker_exit_code(v.exit);
+    return docker_entry_is_running(b) ? 0 : docker_exit_code(b->v.exit);
 }
 
 bool docker_entry_tty(const struct docker_entry *b)
 {
-    struct process_view v;
-
-    if (b->kind != DOCKER_ENTRY_PROCESS)
-        return docker_flag(b->config, "tty");
-    process_view(b->process, &v);
-    return v.pty;
-}
-
-bool docker_entry_is_exec(const struct docker_entry *b)
-{
-    return strcmp(docker_text(b->config, "kind"), "exec") == 0;
+    return b->kind == DOCKER_ENTRY_PROCESS ? b->v.pty : docker_flag(b->config, "tty");
 }
 
 const char *docker_entry_image(const struct docker_entry *b)

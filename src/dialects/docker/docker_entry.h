@@ -23,6 +23,7 @@ enum docker_entry_kind {
 struct docker_entry {
     enum docker_entry_kind kind;
     struct process *process; /* DOCKER_ENTRY_PROCESS, borrowed */
+    struct process_view v;   /* of the process; else zero */
     struct created *created; /* DOCKER_ENTRY_CREATED, borrowed */
     char id[DOCKER_ID_LEN + 1];
     char name[LIMIT_TAG_BYTES + 1];
@@ -30,6 +31,8 @@ struct docker_entry {
 };
 
 void docker_entry_fini(struct docker_entry *b);
+/* Freed when the handler returns. */
+#define docker_entry_auto __attribute__((cleanup(docker_entry_fini))) struct docker_entry
 void docker_entry_of_process(struct process *p, struct docker_entry *b);
 /* Is this process listed? The daemon's own helpers are not. */
 bool docker_entry_is_shown(struct process *p);
@@ -52,7 +55,6 @@ const char *docker_entry_status(const struct docker_entry *b);
 bool docker_entry_is_running(const struct docker_entry *b);
 int docker_entry_exit_code(const struct docker_entry *b); /* 0 while it runs, as in Docker */
 bool docker_entry_tty(const struct docker_entry *b);
-bool docker_entry_is_exec(const struct docker_entry *b);
 const char *docker_entry_image(const struct docker_entry *b);
 /* docker_container.c: ?h= and ?w= of a container or an exec. */
 void docker_entry_resize(struct http_request *rq, struct docker_entry *b);

@@ -3,7 +3,7 @@
  * docker_exec.c - a command in the sandbox: create, start, resize, inspect. Layer: dialects.
  */
 #include "dialects/docker/docker_inspect.h"
-#include "dialects/docker/docker_launch.h"
+#include "dialects/docker/docker_not_started.h"
 #include "dialects/docker/docker_stream.h"
 
 /* Ids of execs are ids of containers: what an exec runs is a container. */
@@ -23,7 +23,7 @@ static bool exec_entry(struct http_request *rq, struct docker_entry *b)
 void docker_exec_create(struct http_request *rq)
 {
     struct hf_error err = {0};
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
     if (!docker_entry_of_request(rq, &b))
         return;
@@ -35,7 +35,6 @@ void docker_exec_create(struct http_request *rq)
         if (body != NULL)
             docker_make(rq, docker_decode_exec(body, &err), &err);
     }
-    docker_entry_fini(&b);
 }
 
 /* --- POST /exec/{id}/start -------------------------------------------------------------- */
@@ -95,29 +94,21 @@ static void exec_start(struct http_request *rq, struct docker_entry *b, const js
 
 void docker_exec_start(struct http_request *rq)
 {
-    struct docker_entry b;
+    docker_entry_auto b = {0};
+    json_auto_t *body = exec_entry(rq, &b) ? dialect_object(rq) : NULL;
 
-    if (!exec_entry(rq, &b))
-        return;
-    {
-        json_auto_t *body = dialect_object(rq);
-
-        if (body != NULL)
-            exec_start(rq, &b, body);
-    }
-    docker_entry_fini(&b);
+    if (body != NULL)
+        exec_start(rq, &b, body);
 }
 
 /* --- POST /exec/{id}/resize, GET /exec/{id}/json ---------------------------------------------- */
 
 void docker_exec_resize(struct http_request *rq)
 {
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
-    if (!exec_entry(rq, &b))
-        return;
-    docker_entry_resize(rq, &b);
-    docker_entry_fini(&b);
+    if (exec_entry(rq, &b))
+        docker_entry_resize(rq, &b);
 }
 
 /*
@@ -127,23 +118,20 @@ static void write_state(struct json_out *o, const struct docker_entry *b)
 {
     bool starting = b->kind == DOCKER_ENTRY_CREATED && b->created->state == CREATED_STARTING;
     bool failed = b->kind == DOCKER_ENTRY_CREATED && b->created->state == CREATED_FAILED;
-    struct process_view v = {0};
 
-    if (b->kind == DOCKER_ENTRY_PROCESS)
-        process_view(b->process, &v);
-    json_kbool(o, "Running", starting || v.running);
-    if (failed || (b->kind == DOCKER_ENTRY_PROCESS && !v.running))
+    json_kbool(o, "Running", starting || b->v.running);
+    if (failed || (b->kind == DOCKER_ENTRY_PROCESS && !b->v.running))
         json_kint(o, "ExitCode", docker_entry_exit_code(b));
     else
         json_knull(o, "ExitCode");
-    json_kint(o, "Pid", v.pid);
+    json_kint(o, "Pid", b->v.pid);
 }
 
 void docker_exec_inspect(struct http_request *rq)
 {
     struct docker *dk = docker_of(rq);
     struct json_out o;
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
     if (!exec_entry(rq, &b))
         return;
@@ -164,5 +152,4 @@ void docker_exec_inspect(struct http_request *rq)
     json_kstr(&o, "ContainerID", dk->sandbox_id);
     json_kstr(&o, "DetachKeys", docker_text(b.config, "keys"));
     docker_send(rq, 200, &o);
-    docker_entry_fini(&b);
 }

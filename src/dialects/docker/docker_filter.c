@@ -73,13 +73,36 @@ static bool fits_label(const char *value, const struct docker_subject *s)
     return have != NULL && (value[len] == '\0' || strcmp(have, value + len + 1) == 0);
 }
 
+static bool is_status(const char *value)
+{
+    static const char *const all[] = {"created", "restarting", "running", "removing",
+                                      "paused",  "exited",     "dead"};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i], value) == 0)
+            return true;
+    return false;
+}
+
+static bool is_exit_code(const char *value)
+{
+    int64_t code;
+
+    return text_to_i64(value, 0, 255, &code);
+}
+
 static const struct docker_filter {
     const char *name;
     bool (*fits)(const char *value, const struct docker_subject *s);
-    bool all; /* matches all values together, not one at a time */
+    bool (*valid)(const char *value); /* NULL: any value is */
+    bool all;                         /* matches all values together, not one at a time */
 } filters_known[] = {
-    {"id", fits_id, false},      {"name", fits_name, false},      {"status", fits_status, false},
-    {"label", fits_label, true}, {"ancestor", fits_image, false}, {"exited", fits_exited, false},
+    {"id", fits_id, NULL, false},
+    {"name", fits_name, NULL, false},
+    {"status", fits_status, is_status, false},
+    {"label", fits_label, NULL, true},
+    {"ancestor", fits_image, NULL, false},
+    {"exited", fits_exited, is_exit_code, false},
 };
 
 static const struct docker_filter *filter_find(const char *name)
@@ -92,46 +115,34 @@ static const struct docker_filter *filter_find(const char *name)
 
 /* --- decoding -------------------------------------------------------------------------- */
 
-static int check_status(const char *value, struct hf_error *err)
-{
-    static const char *const all[] = {"created", "restarting", "running", "removing",
-                                      "paused",  "exited",     "dead"};
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i], value) == 0)
-            return 0;
-    return hf_fail_field(err, HF_E_bad_value, "filters", "invalid filter 'status=%.100s'", value);
-}
-
-static int check_value(const char *name, const char *value, struct hf_error *err)
+static int check_value(const struct docker_filter *f, const char *value, struct hf_error *err)
 {
     struct regex *re;
-    int64_t code;
 
-    if (strcmp(name, "status") == 0)
-        return check_status(value, err);
-    if (strcmp(name, "exited") == 0 && !text_to_i64(value, 0, 255, &code))
-        return hf_fail_field(err, HF_E_bad_value, "filters", "invalid filter 'exited=%.100s'",
+    if (f->valid != NULL && !f->valid(value))
+        return hf_fail_field(err, HF_E_bad_value, "filters", "invalid filter '%s=%.100s'", f->name,
                              value);
-    if (strcmp(name, "name") != 0)
+    if (f->fits != fits_name)
         return 0;
     re = regex_new(value, strlen(value), err);
     regex_free(re);
     return re != NULL ? 0 : -1;
 }
 
-static int add_value(json_t *values, const char *name, const char *value, struct hf_error *err)
+static int add_value(json_t *values, const struct docker_filter *f, const char *value,
+                     struct hf_error *err)
 {
     if (json_array_size(values) >= LIMIT_DOCKER_FILTER_VALUES)
         return hf_fail_field(err, HF_E_bad_value, "filters", "more than %d values of one filter",
                              LIMIT_DOCKER_FILTER_VALUES);
-    if (check_value(name, value, err) < 0)
+    if (check_value(f, value, err) < 0)
         return -1;
     return json_array_append_new(values, json_string(value));
 }
 
 /* The values of one filter, in either form. */
-static int add_values(json_t *values, const char *name, json_t *given, struct hf_error *err)
+static int add_values(json_t *values, const struct docker_filter *f, json_t *given,
+                      struct hf_error *err)
 {
     const char *key;
     json_t *value;
@@ -139,16 +150,16 @@ static int add_values(json_t *values, const char *name, json_t *given, struct hf
 
     if (json_is_object(given)) {
         json_object_foreach (given, key, value)
-            if (json_is_true(value) && add_value(values, name, key, err) < 0)
+            if (json_is_true(value) && add_value(values, f, key, err) < 0)
                 return -1;
         return 0;
     }
     if (!json_is_array(given))
-        return hf_fail_field(err, HF_E_bad_type, "filters", "invalid filter '%.100s'", name);
+        return hf_fail_field(err, HF_E_bad_type, "filters", "invalid filter '%.100s'", f->name);
     json_array_foreach (given, i, value) {
         const char *text = json_text(value, "filters", err);
 
-        if (text == NULL || add_value(values, name, text, err) < 0)
+        if (text == NULL || add_value(values, f, text, err) < 0)
             return -1;
     }
     return 0;
@@ -156,12 +167,13 @@ static int add_values(json_t *values, const char *name, json_t *given, struct hf
 
 static int add_filter(json_t *all, const char *name, json_t *given, struct hf_error *err)
 {
+    const struct docker_filter *f = filter_find(name);
     json_t *values = json_array();
 
     json_object_set_new(all, name, values);
-    if (filter_find(name) == NULL)
+    if (f == NULL)
         return hf_fail_field(err, HF_E_bad_value, "filters", "invalid filter '%.100s'", name);
-    return add_values(values, name, given, err);
+    return add_values(values, f, given, err);
 }
 
 json_t *docker_filter_parse(const char *text, struct hf_error *err)

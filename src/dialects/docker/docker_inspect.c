@@ -41,20 +41,14 @@ void docker_inspect_span(int64_t ms, char *out, size_t size)
 
 int64_t docker_inspect_created_ms(const struct docker *dk, const struct docker_entry *b)
 {
-    struct process_view v;
-
     if (b->kind == DOCKER_ENTRY_CREATED)
         return b->created->created_ms;
-    if (b->kind == DOCKER_ENTRY_SANDBOX)
-        return dk->began_ms;
-    process_view(b->process, &v);
-    return v.created_ms;
+    return b->kind == DOCKER_ENTRY_SANDBOX ? dk->began_ms : b->v.created_ms;
 }
 
 static void put_status(const struct docker *dk, const struct docker_entry *b, struct buf *out)
 {
     int64_t now = clock_wall_ms();
-    struct process_view v;
     char span[64];
 
     if (b->kind == DOCKER_ENTRY_CREATED) {
@@ -66,8 +60,7 @@ static void put_status(const struct docker *dk, const struct docker_entry *b, st
         buf_printf(out, "Up %s", span);
         return;
     }
-    process_view(b->process, &v);
-    docker_inspect_span(now - v.exited_ms, span, sizeof span);
+    docker_inspect_span(now - b->v.exited_ms, span, sizeof span);
     buf_printf(out, "Exited (%d) %s ago", docker_entry_exit_code(b), span);
 }
 
@@ -76,16 +69,13 @@ static void put_status(const struct docker *dk, const struct docker_entry *b, st
 /* The program (0) or one of its arguments, from whichever source has them; NULL: no more. */
 static const char *word_at(const struct docker_entry *b, size_t i)
 {
-    struct process_view v;
-
     if (b->kind == DOCKER_ENTRY_SANDBOX)
         return i == 0 ? "holdfast" : NULL;
     if (b->kind == DOCKER_ENTRY_CREATED)
         return json_string_value(json_array_get(json_object_get(b->config, "argv"), i));
-    process_view(b->process, &v);
     if (i == 0)
-        return v.command;
-    return i <= v.arg_count ? v.args[i - 1] : NULL;
+        return b->v.command;
+    return i <= b->v.arg_count ? b->v.args[i - 1] : NULL;
 }
 
 static void put_line(const struct docker_entry *b, struct buf *line)
@@ -214,33 +204,24 @@ static void write_time(struct json_out *o, const char *key, int64_t ms)
 
 static void write_times(struct docker *dk, struct json_out *o, const struct docker_entry *b)
 {
-    struct process_view v = {0};
+    bool sandbox = b->kind == DOCKER_ENTRY_SANDBOX;
 
-    if (b->kind == DOCKER_ENTRY_PROCESS)
-        process_view(b->process, &v);
-    if (b->kind == DOCKER_ENTRY_SANDBOX)
-        v.created_ms = dk->began_ms;
-    json_kint(o, "Pid", b->kind == DOCKER_ENTRY_SANDBOX ? getppid() : v.running ? v.pid : 0);
-    write_time(o, "StartedAt", v.created_ms);
-    write_time(o, "FinishedAt", v.running ? 0 : v.exited_ms);
+    json_kint(o, "Pid", sandbox ? getppid() : b->v.running ? b->v.pid : 0);
+    write_time(o, "StartedAt", sandbox ? dk->began_ms : b->v.created_ms);
+    write_time(o, "FinishedAt", b->v.running ? 0 : b->v.exited_ms);
 }
 
 static void write_state(struct docker *dk, struct json_out *o, const struct docker_entry *b)
 {
-    struct process_view v = {0};
-    bool oom = false;
+    bool exited = b->kind == DOCKER_ENTRY_PROCESS && !docker_entry_is_running(b);
 
-    if (b->kind == DOCKER_ENTRY_PROCESS && !docker_entry_is_running(b)) {
-        process_view(b->process, &v);
-        oom = v.exit->kind == EXIT_OUT_OF_MEMORY;
-    }
     json_key(o, "State");
     json_open(o, '{');
     json_kstr(o, "Status", docker_entry_status(b));
     json_kbool(o, "Running", docker_entry_is_running(b));
     json_kbool(o, "Paused", false);
     json_kbool(o, "Restarting", false);
-    json_kbool(o, "OOMKilled", oom);
+    json_kbool(o, "OOMKilled", exited && b->v.exit->kind == EXIT_OUT_OF_MEMORY);
     json_kbool(o, "Dead", false);
     json_kint(o, "ExitCode", docker_entry_exit_code(b));
     json_kstr(o, "Error", b->kind == DOCKER_ENTRY_CREATED ? b->created->error : "");
@@ -248,18 +229,9 @@ static void write_state(struct docker *dk, struct json_out *o, const struct dock
     json_close(o, '}');
 }
 
-static const char *cwd_of(const struct docker_entry *b, struct process_view *v)
-{
-    if (b->kind != DOCKER_ENTRY_PROCESS)
-        return docker_text(b->config, "cwd");
-    process_view(b->process, v);
-    return v->cwd;
-}
-
 static void write_config(struct docker *dk, struct json_out *o, const struct docker_entry *b)
 {
-    bool foreign = b->kind == DOCKER_ENTRY_PROCESS && b->config == NULL;
-    struct process_view v;
+    bool started = b->kind == DOCKER_ENTRY_PROCESS, foreign = started && b->config == NULL;
 
     json_key(o, "Config");
     json_open(o, '{');
@@ -274,7 +246,7 @@ static void write_config(struct docker *dk, struct json_out *o, const struct doc
     write_empty(o, "Env", '[', ']');
     write_words(o, "Cmd", b, 0);
     json_kstr(o, "Image", docker_entry_image(b));
-    json_kstr(o, "WorkingDir", cwd_of(b, &v));
+    json_kstr(o, "WorkingDir", started ? b->v.cwd : docker_text(b->config, "cwd"));
     write_labels(o, b);
     json_close(o, '}');
 }

@@ -126,7 +126,7 @@ static bool decode_signal(struct http_request *rq, int usual, int *signum)
 
 void docker_kill(struct http_request *rq)
 {
-    struct docker_entry b;
+    docker_entry_auto b = {0};
     int signum;
 
     if (!docker_entry_of_request(rq, &b))
@@ -138,7 +138,6 @@ void docker_kill(struct http_request *rq)
                     http_param(rq, "id"), b.id);
     else if (decode_signal(rq, SIGKILL, &signum))
         kill_with(rq, b.process, signum);
-    docker_entry_fini(&b);
 }
 
 /* --- stop ---------------------------------------------------------------------------------- */
@@ -195,7 +194,7 @@ static bool decode_grace(struct http_request *rq, int64_t *ms)
 void docker_stop(struct http_request *rq)
 {
     int64_t grace_ms;
-    struct docker_entry b;
+    docker_entry_auto b = {0};
     int signum;
 
     if (!docker_entry_of_request(rq, &b))
@@ -206,7 +205,6 @@ void docker_stop(struct http_request *rq)
         docker_empty(rq, 304);
     else if (decode_grace(rq, &grace_ms) && decode_signal(rq, SIGTERM, &signum))
         stop_with(rq, b.process, signum, grace_ms);
-    docker_entry_fini(&b);
 }
 
 /* --- remove ---------------------------------------------------------------------------------- */
@@ -233,7 +231,7 @@ static void remove_process(struct http_request *rq, struct process *p)
 
 void docker_remove(struct http_request *rq)
 {
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
     if (!docker_entry_of_request(rq, &b))
         return;
@@ -248,5 +246,4 @@ void docker_remove(struct http_request *rq)
                     b.name);
     else
         remove_process(rq, b.process);
-    docker_entry_fini(&b);
 }

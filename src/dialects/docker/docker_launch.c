@@ -2,7 +2,7 @@
 /*
  * docker_launch.c - starts the process of a container or exec that was created. Layer: dialects.
  */
-#include "dialects/docker/docker_launch.h"
+#include "dialects/docker/docker_not_started.h"
 
 #include <stdio.h>
 #include <stdlib.h>

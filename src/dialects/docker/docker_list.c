@@ -94,12 +94,11 @@ void docker_inspect(struct http_request *rq)
 {
     struct docker *dk = docker_of(rq);
     struct json_out o;
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
     if (!docker_entry_of_request(rq, &b))
         return;
     o = dialect_reply_open(&dk->base);
     docker_inspect_whole(dk, &o, &b);
     docker_send(rq, 200, &o);
-    docker_entry_fini(&b);
 }

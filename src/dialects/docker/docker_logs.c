@@ -199,7 +199,7 @@ static void logs_none(struct http_request *rq)
 void docker_logs(struct http_request *rq)
 {
     struct logs_request request;
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
     if (!docker_entry_of_request(rq, &b))
         return;
@@ -209,5 +209,4 @@ void docker_logs(struct http_request *rq)
         else if (logs_find_start(rq, b.process, &request))
             logs_begin(rq, &b, &request);
     }
-    docker_entry_fini(&b);
 }

@@ -71,19 +71,6 @@ void docker_created_free_all(struct docker *dk)
         created_drop(list_entry(dk->created.next, struct created, link));
 }
 
-struct created *docker_created_find(struct docker *dk, const char *id)
-{
-    struct list *it, *tmp;
-
-    list_for_each (it, tmp, &dk->created) {
-        struct created *c = list_entry(it, struct created, link);
-
-        if (strcmp(c->id, id) == 0)
-            return c;
-    }
-    return NULL;
-}
-
 /* --- limits ----------------------------------------------------------------------- */
 
 /* The oldest exec that is not being started. */

@@ -35,13 +35,31 @@ struct created {
 
 /* Takes ownership of the config. NULL: err names the limit. */
 struct created *docker_created_new(struct docker *dk, json_t *config, struct hf_error *err);
-struct created *docker_created_find(struct docker *dk, const char *id);
 /* No client may be listed with it any more. */
 void docker_created_remove(struct created *c);
 /* Something has changed that the next worker should know. */
 void docker_created_keep(struct docker *dk);
 void docker_created_recall(struct docker *dk); /* the entries of the last worker */
 void docker_created_free_all(struct docker *dk);
+
+/* --- docker_launch.c: they become processes -------------------------------------------------- */
+
+/*
+ * Clients that are attached or waiting get the process, or the reason why there is none. The
+ * request, if any, gets `status` as its reply once the process runs. The created entry is freed
+ * then.
+ */
+void launch_begin(struct created *c, struct http_request *rq, int status);
+
+/*
+ * Clients before API 1.42 send the terminal's size only after the start, but at once. The program
+ * should find that size, so the start waits for it for up to DOCKER_SIZE_MS.
+ */
+void launch_hold(struct created *c);
+void launch_sized(struct created *c); /* the size has arrived; no effect if no start waits for it */
+
+/* Removes the containers of the last worker once they have exited, as --rm requested. */
+void launch_remove_all(struct docker *dk);
 
 /* docker_wait.c: its waiting clients get the process, or the code if it never becomes one. */
 void waits_bind(struct created *c, struct process *p);

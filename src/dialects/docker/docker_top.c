@@ -171,13 +171,10 @@ static void top_reply(struct http_request *rq, const struct docker_entry *b,
                       const struct top_columns *c)
 {
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
-    struct process_view v = {0};
     struct top t = {0};
 
-    if (b->kind == DOCKER_ENTRY_PROCESS)
-        process_view(b->process, &v);
     read_table(&t);
-    choose_members(&t, v.pid);
+    choose_members(&t, b->v.pid);
     write_table(&o, c, &t);
     free(t.rows);
     free(t.member);
@@ -188,7 +185,7 @@ void docker_top(struct http_request *rq)
 {
     struct top_columns c;
     struct hf_error err = {0};
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
     if (!docker_entry_of_request(rq, &b))
         return;
@@ -198,5 +195,4 @@ void docker_top(struct http_request *rq)
         docker_error(rq, &err);
     else
         top_reply(rq, &b, &c);
-    docker_entry_fini(&b);
 }

@@ -142,7 +142,7 @@ static void wait_for(struct http_request *rq, struct docker_entry *b, const char
 void docker_wait(struct http_request *rq)
 {
     const char *condition = http_query(rq, "condition");
-    struct docker_entry b;
+    docker_entry_auto b = {0};
 
     if (condition == NULL || condition[0] == '\0')
         condition = "not-running";
@@ -155,5 +155,4 @@ void docker_wait(struct http_request *rq)
         docker_fail(rq, 429, "%d requests are already waiting: that is the limit", LIMIT_WAITS);
     else
         wait_for(rq, &b, condition);
-    docker_entry_fini(&b);
 }
