@@ -53,6 +53,9 @@ int docker_spawn_error(const struct hf_error *err, const json_t *config, char *t
 int docker_minor(const struct http_request *rq);
 json_t *docker_body(struct http_request *rq); /* an object; NULL: replied */
 bool docker_query(const struct http_request *rq, const char *name);
+/* -1 to max; *out is unchanged when it is absent. False: replied. */
+bool docker_query_number(struct http_request *rq, const char *name, const char *what, int64_t max,
+                         int64_t *out);
 
 /* Handlers: docker_system.c */
 void docker_ping(struct http_request *rq);

@@ -111,7 +111,7 @@ void docker_start(struct http_request *rq)
     else if (created_is_exec(b.created))
         docker_fail(rq, 404, "No such container: %s", b.id);
     else
-        launch_begin(b.created, rq, 204);
+        launch_begin(b.created, rq);
 }
 
 /* --- resize ------------------------------------------------------------------------------ */
@@ -131,8 +131,7 @@ static bool decode_side(struct http_request *rq, const char *name, int64_t *out)
  */
 static void size_created(struct http_request *rq, struct created *c, int64_t rows, int64_t cols)
 {
-    json_object_set_new(c->config, "rows", json_integer(rows));
-    json_object_set_new(c->config, "cols", json_integer(cols));
+    docker_set_size(c->config, rows, cols);
     c->rows = rows;
     c->cols = cols;
     launch_sized(c);

@@ -12,6 +12,7 @@
 #include "base/detach_keys.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 /* --- bodies -------------------------------------------------------------------- */
 
@@ -125,13 +126,18 @@ static void set_flag(json_t *config, const char *name, bool value)
     json_object_set_new(config, name, json_boolean(value));
 }
 
+void docker_set_size(json_t *config, int64_t rows, int64_t cols)
+{
+    json_object_set_new(config, "rows", json_integer(rows));
+    json_object_set_new(config, "cols", json_integer(cols));
+}
+
 static void set_size(json_t *config, const json_t *console)
 {
     int64_t rows, cols;
 
     read_size(console, &rows, &cols);
-    json_object_set_new(config, "rows", json_integer(rows));
-    json_object_set_new(config, "cols", json_integer(cols));
+    docker_set_size(config, rows, cols);
 }
 
 /* The fields that both kinds have; takes ownership of argv. */
@@ -342,17 +348,11 @@ bool docker_truth(const char *value)
 
 bool docker_version(const char *segment, int *minor)
 {
-    const char *s = segment;
-    int n = 0;
+    int64_t n;
 
-    if (strncmp(s, "v1.", 3) != 0 || s[3] == '\0')
+    if (strncmp(segment, "v1.", 3) != 0 || !text_to_i64(segment + 3, 0, 99999, &n))
         return false;
-    for (s += 3; *s != '\0'; s++) {
-        if (*s < '0' || *s > '9' || n > 9999)
-            return false;
-        n = n * 10 + (*s - '0');
-    }
-    *minor = n;
+    *minor = (int)n;
     return true;
 }
 

@@ -34,6 +34,7 @@ int docker_decode_keys(struct detach_keys *keys, const char *text, struct hf_err
 bool docker_flag(const json_t *config, const char *name);
 const char *docker_text(const json_t *config, const char *name); /* "": none */
 int64_t docker_int(const json_t *config, const char *name);
+void docker_set_size(json_t *config, int64_t rows, int64_t cols);
 
 /* The config as a spec, which borrows from this struct. 0, or a negative errno with err; call
  * docker_spec_fini() in either case. */

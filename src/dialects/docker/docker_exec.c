@@ -62,19 +62,17 @@ static void exec_run(struct http_request *rq, struct created *c, const struct do
 {
     struct hf_error err = {0};
 
-    if (start->rows > 0) {
-        json_object_set_new(c->config, "rows", json_integer(start->rows));
-        json_object_set_new(c->config, "cols", json_integer(start->cols));
-    }
+    if (start->rows > 0)
+        docker_set_size(c->config, start->rows, start->cols);
     if (start->detach)
-        launch_begin(c, rq, 200);
+        launch_begin(c, rq);
     else if (open_stream(rq, c, start, &err) < 0)
         docker_error(rq, &err);
     else if (docker_minor(rq) < 42 && docker_flag(c->config, "tty") &&
              docker_int(c->config, "rows") == 0)
         launch_hold(c);
     else
-        launch_begin(c, NULL, 0);
+        launch_begin(c, NULL);
 }
 
 static void exec_start(struct http_request *rq, struct docker_entry *b, const json_t *body)

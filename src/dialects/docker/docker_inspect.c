@@ -39,7 +39,7 @@ void docker_inspect_span(int64_t ms, char *out, size_t size)
         snprintf(out, size, "%d weeks", (int)(hours / 24 / 7));
 }
 
-int64_t docker_inspect_created_ms(const struct docker *dk, const struct docker_entry *b)
+static int64_t created_ms(const struct docker *dk, const struct docker_entry *b)
 {
     if (b->kind == DOCKER_ENTRY_CREATED)
         return b->created->created_ms;
@@ -56,7 +56,7 @@ static void put_status(const struct docker *dk, const struct docker_entry *b, st
         return;
     }
     if (docker_entry_is_running(b)) {
-        docker_inspect_span(now - docker_inspect_created_ms(dk, b), span, sizeof span);
+        docker_inspect_span(now - created_ms(dk, b), span, sizeof span);
         buf_printf(out, "Up %s", span);
         return;
     }
@@ -182,7 +182,7 @@ void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct 
     json_kstr(o, "Image", docker_entry_image(b));
     json_kstr(o, "ImageID", "");
     write_line(dk, o, b);
-    json_kint(o, "Created", docker_inspect_created_ms(dk, b) / 1000);
+    json_kint(o, "Created", created_ms(dk, b) / 1000);
     json_kstr(o, "State", docker_entry_status(b));
     write_empty(o, "Ports", '[', ']');
     write_labels(o, b);
@@ -251,19 +251,27 @@ static void write_config(struct docker *dk, struct json_out *o, const struct doc
     json_close(o, '}');
 }
 
-void docker_inspect_whole(struct docker *dk, struct json_out *o, const struct docker_entry *b)
+void docker_inspect(struct http_request *rq)
 {
-    json_kstr(o, "Id", b->id);
-    write_time(o, "Created", docker_inspect_created_ms(dk, b));
-    docker_inspect_command(o, b, "Path", "Args");
-    write_state(dk, o, b);
-    json_kstr(o, "Image", docker_entry_image(b));
-    write_name(o, "Name", b);
-    json_kint(o, "RestartCount", 0);
-    json_kstr(o, "Driver", "holdfast");
-    json_kstr(o, "Platform", "linux");
-    write_host(o, b);
-    write_empty(o, "Mounts", '[', ']');
-    write_config(dk, o, b);
-    write_network(o);
+    struct docker *dk = docker_of(rq);
+    docker_entry_auto b = {0};
+    struct json_out o;
+
+    if (!docker_entry_of_request(rq, &b))
+        return;
+    o = dialect_reply_open(&dk->base);
+    json_kstr(&o, "Id", b.id);
+    write_time(&o, "Created", created_ms(dk, &b));
+    docker_inspect_command(&o, &b, "Path", "Args");
+    write_state(dk, &o, &b);
+    json_kstr(&o, "Image", docker_entry_image(&b));
+    write_name(&o, "Name", &b);
+    json_kint(&o, "RestartCount", 0);
+    json_kstr(&o, "Driver", "holdfast");
+    json_kstr(&o, "Platform", "linux");
+    write_host(&o, &b);
+    write_empty(&o, "Mounts", '[', ']');
+    write_config(dk, &o, &b);
+    write_network(&o);
+    docker_send(rq, 200, &o);
 }

@@ -7,10 +7,8 @@
 
 #include "dialects/docker/docker_entry.h"
 
-int64_t docker_inspect_created_ms(const struct docker *dk, const struct docker_entry *b);
-/* As a list item, and in full. */
+/* As a list item. */
 void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct docker_entry *b);
-void docker_inspect_whole(struct docker *dk, struct json_out *o, const struct docker_entry *b);
 /* Its program and arguments, by these keys. */
 void docker_inspect_command(struct json_out *o, const struct docker_entry *b, const char *program,
                             const char *args);

@@ -9,7 +9,6 @@
 
 #include "base/limits.h"
 #include "base/signals.h"
-#include "base/text.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/docker/docker_entry.h"
 #include "dialects/docker/docker_stream.h"
@@ -19,7 +18,6 @@ struct docker_kill_shutdown {
     struct process *process; /* referenced */
     struct exit_waiter waiter;
     struct timer *timer; /* stop with a custom signal: until the kill */
-    bool ending;         /* process_terminate() is in progress */
     bool signalling;     /* the keeper has not replied */
 };
 
@@ -27,8 +25,7 @@ static void ending_release(struct call *c)
 {
     struct docker_kill_shutdown *e = (struct docker_kill_shutdown *)c;
 
-    if (e->ending)
-        process_end_cancel(e->process, e);
+    process_end_cancel(e->process, e);
     exit_waiter_cancel(&e->waiter);
     timer_close(e->timer);
     process_unref(e->process);
@@ -68,16 +65,12 @@ static struct docker_kill_shutdown *ending_new(struct http_request *rq, struct p
 
 static void ending_on_ended(void *arg, struct process *p, const struct survivors *s)
 {
-    struct docker_kill_shutdown *e = arg;
-
     (void)p, (void)s;
-    e->ending = false;
-    ending_done(e);
+    ending_done(arg);
 }
 
 static void ending_end(struct docker_kill_shutdown *e, int64_t grace_ms)
 {
-    e->ending = true;
     process_terminate(e->process, grace_ms, "api", ending_on_ended, e);
 }
 
@@ -177,16 +170,10 @@ static void stop_with(struct http_request *rq, struct process *p, int signum, in
 /* Seconds; -1: no limit. */
 static bool decode_grace(struct http_request *rq, int64_t *ms)
 {
-    const char *text = http_query(rq, "t");
-    int64_t seconds;
+    int64_t seconds = DOCKER_STOP_MS / 1000;
 
-    *ms = DOCKER_STOP_MS;
-    if (text == NULL || text[0] == '\0')
-        return true;
-    if (!text_to_i64(text, -1, LIMIT_DURATION_MS / 1000, &seconds)) {
-        docker_fail(rq, 400, "invalid timeout: %.100s", text);
+    if (!docker_query_number(rq, "t", "timeout", LIMIT_DURATION_MS / 1000, &seconds))
         return false;
-    }
     *ms = seconds < 0 ? LIMIT_DURATION_MS : seconds * 1000;
     return true;
 }
@@ -223,10 +210,7 @@ static void remove_created(struct http_request *rq, struct created *c)
 
 static void remove_process(struct http_request *rq, struct process *p)
 {
-    struct docker_kill_shutdown *e = ending_new(rq, p);
-
-    e->ending = true;
-    process_delete(p, 0, "api", ending_on_ended, e);
+    process_delete(p, 0, "api", ending_on_ended, ending_new(rq, p));
 }
 
 void docker_remove(struct http_request *rq)

@@ -67,16 +67,12 @@ void launch_remove_all(struct docker *dk)
 
 struct starter {
     struct call call;
-    struct created *created; /* NULL: the result is known */
-    int status;
+    struct created *created;
 };
 
 static void starter_release(struct call *c)
 {
-    struct created *created = ((struct starter *)c)->created;
-
-    if (created != NULL)
-        created->starter = NULL;
+    ((struct starter *)c)->created->starter = NULL;
 }
 
 /* The keeper replies soon, so a drain need not cancel it. */
@@ -88,20 +84,17 @@ static void starter_drain(struct call *c)
 static const struct call_kind starter_kind = {.release = starter_release, .drain = starter_drain};
 
 /* Ends it and returns its request; NULL: no client is waiting for the reply. */
-static struct http_request *starter_end(struct created *c, int *status)
+static struct http_request *starter_end(struct created *c)
 {
-    struct starter *s = c->starter;
-
-    *status = s != NULL ? s->status : 0;
-    return s != NULL ? call_end(&s->call) : NULL;
+    return c->starter != NULL ? call_end(&c->starter->call) : NULL;
 }
 
 /* --- the start ---------------------------------------------------------------------------- */
 
 static void launched(struct created *c, struct process *p)
 {
-    int status;
-    struct http_request *rq = starter_end(c, &status);
+    struct http_request *rq = starter_end(c);
+    int status = created_is_exec(c) ? 200 : 204;
 
     c->state = CREATED_NEW;
     if (c->rows > 0)
@@ -121,8 +114,7 @@ static void launched(struct created *c, struct process *p)
  */
 static void launch_failed(struct created *c, const struct hf_error *err)
 {
-    int status;
-    struct http_request *rq = starter_end(c, &status);
+    struct http_request *rq = starter_end(c);
     char text[sizeof c->error];
 
     c->exit_code = docker_spawn_error(err, c->config, c->error, sizeof c->error);
@@ -149,7 +141,7 @@ static void launch_on_spawned(void *arg, struct process *p, const struct hf_erro
 }
 
 /* What is being started is not removed, so it outlives the keeper's reply. */
-void launch_begin(struct created *c, struct http_request *rq, int status)
+void launch_begin(struct created *c, struct http_request *rq)
 {
     struct docker *dk = c->docker;
     struct hf_error err = {0};
@@ -160,7 +152,6 @@ void launch_begin(struct created *c, struct http_request *rq, int status)
     if (rq != NULL) {
         c->starter = call_begin(rq, &starter_kind, sizeof *c->starter);
         c->starter->created = c;
-        c->starter->status = status;
     }
     c->state = CREATED_STARTING;
     rc = docker_spec_init(&s, c->config, dk->hostname, &err);
@@ -178,7 +169,7 @@ void launch_sized(struct created *c)
         return;
     timer_close(c->hold);
     c->hold = NULL;
-    launch_begin(c, NULL, 0);
+    launch_begin(c, NULL);
 }
 
 static void launch_on_held(struct timer *t, void *arg)

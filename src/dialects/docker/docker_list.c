@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_list.c - GET /containers/json and /containers/{id}/json. Layer: dialects.
+ * docker_list.c - GET /containers/json. Layer: dialects.
  */
 #include <string.h>
 
-#include "base/text.h"
 #include "dialects/docker/docker_filter.h"
 #include "dialects/docker/docker_inspect.h"
 
@@ -45,21 +44,6 @@ static bool listing_add(void *arg, struct docker_entry *b)
     return l->left == 0;
 }
 
-static bool decode_limit(struct http_request *rq, int64_t *limit)
-{
-    const char *text = http_query(rq, "limit");
-
-    *limit = -1;
-    if (text == NULL || text[0] == '\0')
-        return true;
-    if (!text_to_i64(text, -1, INT32_MAX, limit)) {
-        docker_fail(rq, 400, "invalid limit: %.100s", text);
-        return false;
-    }
-    *limit = *limit > 0 ? *limit : -1;
-    return true;
-}
-
 static bool filters_state(const json_t *filters)
 {
     return json_object_get(filters, "status") != NULL || json_object_get(filters, "exited") != NULL;
@@ -68,11 +52,12 @@ static bool filters_state(const json_t *filters)
 void docker_list(struct http_request *rq)
 {
     struct docker *dk = docker_of(rq);
-    struct listing l = {.docker = dk};
+    struct listing l = {.docker = dk, .left = -1};
     struct hf_error err = {0};
 
-    if (!decode_limit(rq, &l.left))
+    if (!docker_query_number(rq, "limit", "limit", INT32_MAX, &l.left))
         return;
+    l.left = l.left > 0 ? l.left : -1;
     l.filters = docker_filter_parse(http_query(rq, "filters"), &err);
     if (l.filters == NULL) {
         docker_error(rq, &err);
@@ -88,17 +73,4 @@ void docker_list(struct http_request *rq)
     buf_putc(&dk->base.scratch, '\n');
     docker_headers(rq);
     http_reply_json(rq, 200, &dk->base.scratch);
-}
-
-void docker_inspect(struct http_request *rq)
-{
-    struct docker *dk = docker_of(rq);
-    struct json_out o;
-    docker_entry_auto b = {0};
-
-    if (!docker_entry_of_request(rq, &b))
-        return;
-    o = dialect_reply_open(&dk->base);
-    docker_inspect_whole(dk, &o, &b);
-    docker_send(rq, 200, &o);
 }

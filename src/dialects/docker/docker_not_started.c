@@ -23,6 +23,11 @@ static size_t config_bytes(const json_t *config)
     return json_dumpb(config, NULL, 0, JSON_COMPACT);
 }
 
+static size_t *count_of(const struct created *c)
+{
+    return created_is_exec(c) ? &c->docker->execs : &c->docker->containers;
+}
+
 static struct created *created_add(struct docker *dk, json_t *config)
 {
     struct created *c = hf_xalloc(sizeof *c);
@@ -35,10 +40,7 @@ static struct created *created_add(struct docker *dk, json_t *config)
     list_init(&c->waits);
     list_prepend(&dk->created, &c->link);
     dk->created_bytes += c->bytes;
-    if (created_is_exec(c))
-        dk->execs++;
-    else
-        dk->containers++;
+    ++*count_of(c);
     return c;
 }
 
@@ -48,10 +50,7 @@ static void created_drop(struct created *c)
 
     list_remove(&c->link);
     dk->created_bytes -= c->bytes;
-    if (created_is_exec(c))
-        dk->execs--;
-    else
-        dk->containers--;
+    --*count_of(c);
     timer_close(c->hold);
     json_decref(c->config);
     free(c);

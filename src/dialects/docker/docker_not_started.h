@@ -46,10 +46,10 @@ void docker_created_free_all(struct docker *dk);
 
 /*
  * Clients that are attached or waiting get the process, or the reason why there is none. The
- * request, if any, gets `status` as its reply once the process runs. The created entry is freed
+ * request, if any, gets its reply once the process runs. The created entry is freed
  * then.
  */
-void launch_begin(struct created *c, struct http_request *rq, int status);
+void launch_begin(struct created *c, struct http_request *rq);
 
 /*
  * Clients before API 1.42 send the terminal's size only after the start, but at once. The program

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "dialects/docker/docker.h"
 
 /* --- replies ------------------------------------------------------------------------ */
@@ -126,6 +127,17 @@ json_t *docker_body(struct http_request *rq)
         return dialect_object(rq);
     dialect_fail(rq, HF_E_bad_type, "the body must be a JSON object");
     return NULL;
+}
+
+bool docker_query_number(struct http_request *rq, const char *name, const char *what, int64_t max,
+                         int64_t *out)
+{
+    const char *text = http_query(rq, name);
+
+    if (text == NULL || text[0] == '\0' || text_to_i64(text, -1, max, out))
+        return true;
+    docker_fail(rq, 400, "invalid %s: %.100s", what, text);
+    return false;
 }
 
 bool docker_query(const struct http_request *rq, const char *name)
