@@ -30,7 +30,6 @@ struct created {
     struct timer *hold;      /* its start waits for the terminal's size; NULL: it does not */
     struct starter *starter; /* docker_launch.c: the request that starts it; NULL: none */
     struct list streams, waits;
-    size_t stream_count;
 };
 
 /* Takes ownership of the config. NULL: err names the limit. */

@@ -15,8 +15,7 @@
 
 struct stream_conn {
     struct call call;
-    struct list link;        /* in created->streams until there is a process */
-    struct created *created; /* NULL: there is one */
+    struct list link; /* in created->streams until there is a process */
     struct raw *raw;
     struct stdin_feed feed; /* has the process and the viewer; holds input past the detach keys */
     struct detach_keys keys;
@@ -32,10 +31,7 @@ static void stream_release(struct call *c)
     struct stream_conn *s = (struct stream_conn *)c;
     struct viewer *v = s->feed.viewer;
 
-    if (s->created != NULL) {
-        list_remove(&s->link);
-        s->created->stream_count--;
-    }
+    list_remove(&s->link);
     stdin_feed_stop(&s->feed);
     viewer_detach(v);
     stdin_feed_fini(&s->feed);
@@ -327,12 +323,21 @@ static bool has_nothing(const struct stream_conn *s)
            (s->request.since == STREAM_LOG && s->until == viewer_offset(s->feed.viewer));
 }
 
+static size_t count_streams(const struct created *c)
+{
+    size_t n = 0;
+
+    for (const struct list *it = c->streams.next; it != &c->streams; it = it->next)
+        n++;
+    return n;
+}
+
 int stream_open(struct http_request *rq, const struct docker_stream_request *request,
                 struct process *p, struct created *created, struct hf_error *err)
 {
     struct stream_conn *s;
 
-    if (created != NULL && created->stream_count >= LIMIT_DOCKER_STREAMS)
+    if (created != NULL && count_streams(created) >= LIMIT_DOCKER_STREAMS)
         return hf_fail(err, HF_E_too_many_viewers,
                        "%d clients are already attached before the start: that is the limit",
                        LIMIT_DOCKER_STREAMS);
@@ -341,15 +346,20 @@ int stream_open(struct http_request *rq, const struct docker_stream_request *req
         call_end(&s->call);
         return -1;
     }
-    if (p == NULL && created != NULL) {
-        s->created = created;
-        created->stream_count++;
+    if (p == NULL && created != NULL)
         list_append(&created->streams, &s->link);
-    }
     stream_accept(rq, s);
     if (p != NULL && has_nothing(s))
         stream_close(s);
     return 0;
+}
+
+/* Ends it with a message of ours, if there is one. */
+static void stream_end(struct stream_conn *s, const char *text)
+{
+    if (text[0] != '\0')
+        stream_report(s, 2, text);
+    stream_close(s);
 }
 
 /* Now read what the client has sent so far. */
@@ -357,12 +367,10 @@ static void stream_bind(struct stream_conn *s, struct process *p)
 {
     struct hf_error err = {0};
 
-    if (stream_watch(s, p, &err) < 0) {
-        stream_report(s, 2, err.detail);
-        stream_close(s);
-    } else if (stream_pass_eof(s)) {
+    if (stream_watch(s, p, &err) < 0)
+        stream_end(s, err.detail);
+    else if (stream_pass_eof(s))
         raw_resume(s->raw);
-    }
 }
 
 void streams_bind(struct created *c, struct process *p, const char *text)
@@ -371,14 +379,9 @@ void streams_bind(struct created *c, struct process *p, const char *text)
         struct stream_conn *s = list_entry(c->streams.next, struct stream_conn, link);
 
         list_remove(&s->link);
-        s->created = NULL;
-        c->stream_count--;
-        if (p != NULL) {
+        if (p != NULL)
             stream_bind(s, p);
-            continue;
-        }
-        if (text[0] != '\0')
-            stream_report(s, 2, text);
-        stream_close(s);
+        else
+            stream_end(s, text);
     }
 }

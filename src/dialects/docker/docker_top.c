@@ -24,19 +24,24 @@
 struct top {
     struct top_row *rows;
     size_t count;
-    bool *member; /* of the container */
     uint64_t total_kib;
 };
 
 /* --- reading ------------------------------------------------------------------------- */
 
-static void read_args(struct top_row *r)
+static int read_file(int64_t pid, const char *name, struct buf *out)
 {
     char path[64];
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    return io_read_file(path, FILE_BYTES, out);
+}
+
+static void read_args(struct top_row *r)
+{
     size_t len;
 
-    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)r->pid);
-    if (io_read_file(path, FILE_BYTES, &r->args) < 0)
+    if (read_file(r->pid, "cmdline", &r->args) < 0)
         buf_fini(&r->args);
     len = r->args.len < ARGS_BYTES ? r->args.len : ARGS_BYTES;
     for (size_t i = 0; i < len; i++)
@@ -69,12 +74,10 @@ static void read_owner(struct top_row *r, const struct top_row *before)
 static bool read_row(struct top_row *r, pid_t pid)
 {
     struct buf text = {0};
-    char path[64];
     bool ok;
 
     *r = (struct top_row){0};
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    ok = io_read_file(path, FILE_BYTES, &text) == 0 &&
+    ok = read_file(pid, "stat", &text) == 0 &&
          top_parse_stat(r, buf_cstr(&text), sysconf(_SC_CLK_TCK), clock_mono_ms());
     buf_fini(&text);
     return ok;
@@ -87,7 +90,6 @@ static void read_table(struct top *t)
     int64_t pid;
 
     t->rows = hf_xalloc(LIMIT_DOCKER_TOP * sizeof *t->rows);
-    t->member = hf_xalloc(LIMIT_DOCKER_TOP * sizeof *t->member);
     t->total_kib = (uint64_t)sysconf(_SC_PHYS_PAGES) * ((uint64_t)sysconf(_SC_PAGESIZE) / 1024);
     while (dir != NULL && t->count < LIMIT_DOCKER_TOP && (entry = readdir(dir)) != NULL) {
         if (text_to_i64(entry->d_name, 1, INT32_MAX, &pid) &&
@@ -103,7 +105,7 @@ static void read_table(struct top *t)
 static bool has_member(const struct top *t, int64_t pid)
 {
     for (size_t i = 0; i < t->count; i++)
-        if (t->member[i] && t->rows[i].pid == pid)
+        if (t->rows[i].member && t->rows[i].pid == pid)
             return true;
     return false;
 }
@@ -117,12 +119,12 @@ static void choose_members(struct top *t, pid_t leader)
     bool more = true;
 
     for (size_t i = 0; i < t->count; i++)
-        t->member[i] = leader == 0 || t->rows[i].pid == leader || t->rows[i].sid == leader;
+        t->rows[i].member = leader == 0 || t->rows[i].pid == leader || t->rows[i].sid == leader;
     while (more) {
         more = false;
         for (size_t i = 0; i < t->count; i++) {
-            if (!t->member[i] && has_member(t, t->rows[i].ppid))
-                more = t->member[i] = true;
+            if (!t->rows[i].member && has_member(t, t->rows[i].ppid))
+                more = t->rows[i].member = true;
         }
     }
 }
@@ -155,7 +157,7 @@ static void write_table(struct json_out *o, const struct top_columns *c, struct 
     json_key(o, "Processes");
     json_open(o, '[');
     for (size_t i = 0; i < t->count; i++) {
-        if (!t->member[i])
+        if (!t->rows[i].member)
             continue;
         t->rows[i].total_kib = t->total_kib;
         read_owner(&t->rows[i], before);
@@ -177,7 +179,6 @@ static void top_reply(struct http_request *rq, const struct docker_entry *b,
     choose_members(&t, b->v.pid);
     write_table(&o, c, &t);
     free(t.rows);
-    free(t.member);
     docker_send(rq, 200, &o);
 }
 

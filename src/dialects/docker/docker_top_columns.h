@@ -34,6 +34,7 @@ struct top_row {
     uint64_t total_kib; /* of the machine */
     char comm[64];
     struct buf args; /* "" if it has none */
+    bool member;     /* of the container */
 };
 
 /* ps_args NULL: -ef. 0, or err. PID must be among the columns, as Docker requires. */
