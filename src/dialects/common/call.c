@@ -73,12 +73,17 @@ static const struct http_stream_ops stream_ops = {.on_drain = call_on_room,
 
 /* --- life cycle ----------------------------------------------------------------------------- */
 
-void call_adopt(struct call *c, struct http_request *rq, const struct call_kind *kind)
+void call_adopt_unattended(struct call *c, struct dialect_base *b, const struct call_kind *kind)
 {
     c->kind = kind;
-    c->base = dialect_base_of(rq);
+    c->base = b;
+    pending_init(&c->pending, &b->pending, &pending_kind);
+}
+
+void call_adopt(struct call *c, struct http_request *rq, const struct call_kind *kind)
+{
+    call_adopt_unattended(c, dialect_base_of(rq), kind);
     c->rq = rq;
-    pending_init(&c->pending, &c->base->pending, &pending_kind);
     http_set_user(rq, c, call_on_disconnect);
 }
 
@@ -88,6 +93,16 @@ void *call_begin(struct http_request *rq, const struct call_kind *kind, size_t s
 
     call_adopt(c, rq, kind);
     return c;
+}
+
+struct http_request *call_detach(struct call *c)
+{
+    struct http_request *rq = c->rq;
+
+    if (rq != NULL)
+        http_set_user(rq, NULL, NULL);
+    c->rq = NULL;
+    return rq;
 }
 
 struct http_request *call_end(struct call *c)

@@ -17,6 +17,7 @@
 #include "transport/http.h"
 
 struct call;
+struct dialect_base;
 
 /* Each may be NULL; the default is in brackets. */
 struct call_kind {
@@ -47,6 +48,8 @@ struct call {
 void *call_begin(struct http_request *rq, const struct call_kind *kind, size_t size);
 /* The same for zeroed memory from hf_xalloc() that the caller has allocated already. */
 void call_adopt(struct call *c, struct http_request *rq, const struct call_kind *kind);
+/* The same without a client, for what an earlier worker accepted: rq stays NULL. */
+void call_adopt_unattended(struct call *c, struct dialect_base *b, const struct call_kind *kind);
 
 /* Each replies and ends the call. */
 void call_send(struct call *c, int status, struct json_out *o); /* closes the object */
@@ -54,6 +57,8 @@ void call_send_empty(struct call *c, int status);
 void call_fail(struct call *c, const struct hf_error *err);
 /* The caller has replied, or is about to: ends the call and returns its request. */
 struct http_request *call_end(struct call *c);
+/* The caller replies now and the call continues without a client. NULL: disconnected. */
+struct http_request *call_detach(struct call *c);
 
 /* Replies with a stream. It has to be ended by call_stream_end() or call_stream_abort(). */
 void call_stream(struct call *c, int status, const char *type);

@@ -38,11 +38,13 @@ static void collect_call_disconnected(struct call *c)
 /* The process keeps running under the next worker; the reply refers the client to it. */
 static void collect_call_drain(struct call *c)
 {
+    const char *detail = collect_call_of(c)->ops->drain_detail;
     struct hf_error err = {0};
 
     abandon(collect_call_of(c), false);
-    hf_fail(&err, HF_E_shutting_down,
-            "the daemon is shutting down; look up the process afterwards");
+    if (detail == NULL)
+        detail = "the daemon is shutting down; look up the process afterwards";
+    hf_fail(&err, HF_E_shutting_down, "%s", detail);
     call_fail(c, &err);
 }
 

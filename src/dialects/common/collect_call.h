@@ -21,6 +21,8 @@ struct collect_call_ops {
     void (*done)(struct collect_call *r, struct http_request *rq, const struct collected *c);
     /* It could not be started: replies to `rq` [the error in the dialect's shape]. May be NULL. */
     void (*failed)(struct collect_call *r, struct http_request *rq, const struct hf_error *err);
+    /* The detail of shutting_down if the daemon drains [refers to the process]. May be NULL. */
+    const char *drain_detail;
     /* Frees what the dialect's struct holds [nothing]. May be NULL. */
     void (*release)(struct collect_call *r);
 };
