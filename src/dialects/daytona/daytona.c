@@ -1,25 +1,163 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daytona.c - setup and teardown of the dialect, its routes, and the small calls. Layer: dialects.
+ * daytona.c - setup and teardown of the dialect, its routes, replies and small calls
+ *
+ * Clients choose the class of their error by `source` and `code`, else by the status.
+ * Layer: dialects.
  */
 #include "dialects/daytona/daytona.h"
 
-#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
+#include "base/clock.h"
+#include "engine/notes.h"
+#include "transport/router.h"
+#include "transport/ws.h"
+
+/* --- errors ------------------------------------------------------------------------ */
+
+static void envelope(struct http_request *rq, int status, const char *code, const char *message)
+{
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
+    char method[METHODS_TEXT_BYTES];
+
+    router_methods_text(http_method(rq), method);
+    json_kint(&o, "statusCode", status);
+    json_kstr(&o, "message", message);
+    json_kstr(&o, "source", "DAYTONA_DAEMON");
+    json_kstr(&o, "code", code);
+    json_ktime(&o, "timestamp", clock_wall_ms());
+    json_kstr(&o, "path", http_path(rq));
+    json_kstr(&o, "method", method);
+    dialect_reply_send(rq, status, &o);
+}
+
+void dt_fail(struct http_request *rq, int status, const char *code, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    envelope(rq, status, code, text);
+}
+
+static const char *code_of_status(int status)
+{
+    switch (status) {
+    case 400: return "BAD_REQUEST";
+    case 401: return "UNAUTHORIZED";
+    case 403: return "FORBIDDEN";
+    case 404: return "NOT_FOUND";
+    case 405: return "METHOD_NOT_ALLOWED";
+    case 408: return "REQUEST_TIMEOUT";
+    case 409: return "CONFLICT";
+    case 410: return "GONE";
+    case 413: return "PAYLOAD_TOO_LARGE";
+    case 422: return "UNPROCESSABLE_ENTITY";
+    case 429: return "TOO_MANY_REQUESTS";
+    case 503: return "SERVICE_UNAVAILABLE";
+    default: return status < 500 ? "BAD_REQUEST" : "INTERNAL_SERVER_ERROR";
+    }
+}
+
+static const char *code_of(enum hf_code code)
+{
+    switch (code) {
+    case HF_E_no_such_process:
+    case HF_E_no_such_session: return "PROCESS_NOT_FOUND";
+    case HF_E_bad_json:
+    case HF_E_bad_type:
+    case HF_E_missing_field: return "INVALID_REQUEST_BODY";
+    default: return code_of_status(hf_code_status(code));
+    }
+}
+
+static void dt_error(struct http_request *rq, const struct hf_error *err)
+{
+    const char *text = err->detail[0] != '\0' ? err->detail : hf_code_title(err->code);
+
+    envelope(rq, hf_code_status(err->code), code_of(err->code), text);
+}
+
+/* --- decoding ----------------------------------------------------------------------- */
+
+struct session *dt_session(struct http_request *rq)
+{
+    const char *id = http_param(rq, "session");
+    struct session *s = session_find(dialect_base_of(rq)->engine, id, NULL);
+
+    if (s == NULL)
+        dt_fail(rq, 404, "PROCESS_NOT_FOUND", "session %.100s not found", id);
+    return s;
+}
+
+/* A route that is not for upgrades only has not been checked before. */
+bool dt_upgrade_ok(struct http_request *rq)
+{
+    if (ws_version_is_ours(rq) && ws_key_is_valid(rq))
+        return true;
+    http_add_header(rq, "Sec-WebSocket-Version", "13");
+    dt_fail(rq, 426, "BAD_REQUEST", "connect with a WebSocket of version 13");
+    return false;
+}
+
+/* Never the one that carries variables: many places log a response's head. */
+const char *dt_protocol(const struct http_request *rq, char out[DT_PROTOCOL_BYTES])
+{
+    char version[DT_PROTOCOL_BYTES];
+
+    if (ws_is_offered(rq, DT_EXIT_CONTROL))
+        return DT_EXIT_CONTROL;
+    if (dt_decode_offered_version(ws_offered(rq), version) == NULL)
+        return NULL;
+    snprintf(out, DT_PROTOCOL_BYTES, DT_VERSION_PROTOCOL "%.80s", version);
+    return out;
+}
+
+enum dt_split dt_split_of(const struct http_request *rq)
+{
+    const char *version = http_header(rq, "X-Daytona-SDK-Version");
+    char offered[DT_PROTOCOL_BYTES];
+
+    if (version == NULL && http_is_websocket(rq))
+        version = dt_decode_offered_version(ws_offered(rq), offered);
+    return dt_split_for(version, http_header(rq, "X-Daytona-Split-Output"));
+}
+
+/* --- notes ------------------------------------------------------------------------------- */
+
+json_t *dt_note(const struct engine *e, const char *name)
+{
+    size_t len;
+    const char *text = engine_note(e, name, &len);
+
+    return text != NULL ? json_parse(text, len, NULL) : NULL;
+}
+
+int dt_note_set(struct engine *e, const char *name, const json_t *object, const char *what,
+                struct hf_error *err)
+{
+    char *text = json_dumps(object, JSON_COMPACT);
+    int rc = engine_note_set(e, name, text, json_object_size(object) > 0 ? strlen(text) : 0);
+
+    free(text);
+    return rc == 0 ? 0 : hf_fail(err, HF_E_body_too_large, "the %s are too large to store", what);
+}
 
 /* --- small calls ------------------------------------------------------------------- */
 
 static void reply_dir(struct http_request *rq, const char *dir)
 {
-    struct json_out o = dt_reply(dt_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "dir", dir);
-    dt_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 static void work_dir(struct http_request *rq)
@@ -36,69 +174,74 @@ static void home_dir(struct http_request *rq)
 
 static void version(struct http_request *rq)
 {
-    struct json_out o = dt_reply(dt_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
-    json_kstr(&o, "version", dt_of(rq)->version);
-    dt_send(rq, 200, &o);
+    json_kstr(&o, "version", dialect_base_of(rq)->host.version);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- routes --------------------------------------------------------------------------- */
 
-/*
- * The toolbox's paths are at the root, as in a sandbox, or below /toolbox/ID, as behind its proxy.
- */
-#define BOTH(method, path, handler, role, flags)                                                   \
-    {method, path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL},                             \
-    {                                                                                              \
-        method, "/toolbox/{sandbox}" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL       \
-    }
-/* The control plane's paths are below /api, or wherever the client was configured to find them. */
-#define CONTROL(method, path, handler, role, flags)                                                \
-    {method, "/api" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL},                      \
+#define ROUTE(method, path, handler, role, flags)                                                  \
     {                                                                                              \
         method, path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL                            \
     }
 #define SESSION "/process/session/{session}"
 #define COMMAND SESSION "/command/{command}"
 
-static const struct route routes[] = {
-    CONTROL(HTTP_POST_M, "/sandbox", dt_sandbox_create, ROLE_OWN, 0),
-    CONTROL(HTTP_GET_M, "/sandbox", dt_sandbox_list, ROLE_WATCH, 0),
-    CONTROL(HTTP_GET_M, "/sandbox/{sandbox}", dt_sandbox_get, ROLE_WATCH, 0),
-    CONTROL(HTTP_DELETE_M, "/sandbox/{sandbox}", dt_sandbox_delete, ROLE_OWN, 0),
-    CONTROL(HTTP_GET_M, "/sandbox/{sandbox}/toolbox-proxy-url", dt_sandbox_proxy_url, ROLE_WATCH,
-            0),
-    CONTROL(HTTP_GET_M, "/sandbox/{sandbox}/ports/1/preview-url", dt_sandbox_preview, ROLE_WATCH,
-            0),
+static const struct route control[] = {
+    ROUTE(HTTP_POST_M, "/sandbox", dt_sandbox_create, ROLE_OWN, 0),
+    ROUTE(HTTP_GET_M, "/sandbox", dt_sandbox_list, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/sandbox/{sandbox}", dt_sandbox_get, ROLE_WATCH, 0),
+    ROUTE(HTTP_DELETE_M, "/sandbox/{sandbox}", dt_sandbox_delete, ROLE_OWN, 0),
+    ROUTE(HTTP_GET_M, "/sandbox/{sandbox}/toolbox-proxy-url", dt_sandbox_proxy_url, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/sandbox/{sandbox}/ports/1/preview-url", dt_sandbox_preview, ROLE_WATCH, 0),
     /* Its token comes in the first message. */
-    CONTROL(HTTP_GET_M, "/socket.io/", dt_socket, ROLE_NONE, ROUTE_UPGRADE | ROUTE_PUBLIC),
+    ROUTE(HTTP_GET_M, "/socket.io/", dt_socket, ROLE_NONE, ROUTE_UPGRADE | ROUTE_PUBLIC),
+};
 
-    BOTH(HTTP_GET_M, "/work-dir", work_dir, ROLE_WATCH, 0),
-    BOTH(HTTP_GET_M, "/user-home-dir", home_dir, ROLE_WATCH, 0),
-    BOTH(HTTP_GET_M, "/version", version, ROLE_WATCH, 0),
-    BOTH(HTTP_POST_M, "/env", dt_env_update, ROLE_OWN, 0),
+static const struct route toolbox[] = {
+    ROUTE(HTTP_GET_M, "/work-dir", work_dir, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/user-home-dir", home_dir, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/version", version, ROLE_WATCH, 0),
+    ROUTE(HTTP_POST_M, "/env", dt_env_update, ROLE_OWN, 0),
 
-    BOTH(HTTP_POST_M, "/process/execute", dt_execute, ROLE_OWN, 0),
-    BOTH(HTTP_POST_M, "/process/code-run", dt_code_run, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/process/execute", dt_execute, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/process/code-run", dt_code_run, ROLE_OWN, 0),
 
-    BOTH(HTTP_POST_M, "/process/session", dt_session_create, ROLE_OWN, 0),
-    BOTH(HTTP_GET_M, "/process/session", dt_session_list, ROLE_WATCH, 0),
-    BOTH(HTTP_GET_M, "/process/session/entrypoint", dt_entrypoint, ROLE_WATCH, 0),
-    BOTH(HTTP_GET_M, "/process/session/entrypoint/logs", dt_entrypoint, ROLE_WATCH, 0),
-    BOTH(HTTP_GET_M, SESSION, dt_session_get, ROLE_WATCH, 0),
-    BOTH(HTTP_DELETE_M, SESSION, dt_session_delete, ROLE_OWN, 0),
-    BOTH(HTTP_POST_M, SESSION "/exec", dt_run, ROLE_OWN, 0),
-    BOTH(HTTP_GET_M, COMMAND, dt_command_get, ROLE_WATCH, 0),
-    BOTH(HTTP_GET_M, COMMAND "/logs", dt_logs, ROLE_WATCH, 0),
-    BOTH(HTTP_POST_M, COMMAND "/input", dt_input, ROLE_TYPE, 0),
+    ROUTE(HTTP_POST_M, "/process/session", dt_session_create, ROLE_OWN, 0),
+    ROUTE(HTTP_GET_M, "/process/session", dt_session_list, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/process/session/entrypoint", dt_entrypoint, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/process/session/entrypoint/logs", dt_entrypoint, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, SESSION, dt_session_get, ROLE_WATCH, 0),
+    ROUTE(HTTP_DELETE_M, SESSION, dt_session_delete, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, SESSION "/exec", dt_run, ROLE_OWN, 0),
+    ROUTE(HTTP_GET_M, COMMAND, dt_command_get, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, COMMAND "/logs", dt_logs, ROLE_WATCH, 0),
+    ROUTE(HTTP_POST_M, COMMAND "/input", dt_input, ROLE_TYPE, 0),
 
-    BOTH(HTTP_GET_M, "/process/pty/create-connect", dt_pty_create_connect, ROLE_OWN, ROUTE_UPGRADE),
-    BOTH(HTTP_POST_M, "/process/pty", dt_pty_create, ROLE_OWN, 0),
-    BOTH(HTTP_GET_M, "/process/pty", dt_pty_list, ROLE_WATCH, 0),
-    BOTH(HTTP_GET_M, "/process/pty/{id}", dt_pty_get, ROLE_WATCH, 0),
-    BOTH(HTTP_DELETE_M, "/process/pty/{id}", dt_pty_delete, ROLE_OWN, 0),
-    BOTH(HTTP_POST_M, "/process/pty/{id}/resize", dt_pty_resize, ROLE_TYPE, 0),
-    BOTH(HTTP_GET_M, "/process/pty/{id}/connect", dt_pty_connect, ROLE_WATCH, ROUTE_UPGRADE),
+    ROUTE(HTTP_GET_M, "/process/pty/create-connect", dt_pty_create_connect, ROLE_OWN,
+          ROUTE_UPGRADE),
+    ROUTE(HTTP_POST_M, "/process/pty", dt_pty_create, ROLE_OWN, 0),
+    ROUTE(HTTP_GET_M, "/process/pty", dt_pty_list, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/process/pty/{id}", dt_pty_get, ROLE_WATCH, 0),
+    ROUTE(HTTP_DELETE_M, "/process/pty/{id}", dt_pty_delete, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/process/pty/{id}/resize", dt_pty_resize, ROLE_TYPE, 0),
+    ROUTE(HTTP_GET_M, "/process/pty/{id}/connect", dt_pty_connect, ROLE_WATCH, ROUTE_UPGRADE),
+};
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/*
+ * The control plane's paths are below /api, or wherever the client was configured to find them. The
+ * toolbox's paths are at the root, as in a sandbox, or below /toolbox/ID, as behind its proxy.
+ */
+static const struct route_group groups[] = {
+    {"/api", control, COUNT(control)},
+    {"", control, COUNT(control)},
+    {"", toolbox, COUNT(toolbox)},
+    {"/toolbox/{sandbox}", toolbox, COUNT(toolbox)},
+    {NULL, NULL, 0},
 };
 
 /* --- life cycle ------------------------------------------------------------------------- */
@@ -108,66 +251,31 @@ static void on_events(void *arg)
     dt_follows_check(arg);
 }
 
-/* A browser's WebSocket cannot send a header, so it shows a ticket that it got for its token. */
-static const struct auth_ways ways = {.upgrade_own = dt_ticket_role};
-
-static void *dt_make(const struct dialect_host *host)
+static void dt_init(struct dialect_base *base)
 {
-    struct dt *dt = hf_xalloc(sizeof *dt);
+    struct dt *dt = (struct dt *)base;
 
-    dt->engine = host->engine;
-    dt->loop = host->loop;
-    dt->auth = host->auth;
-    dt->version = host->version;
-    list_init(&dt->pending);
     list_init(&dt->runs);
     list_init(&dt->follows);
-    input_call_queue_init(&dt->typing, &dt->pending);
     list_init(&dt->tickets);
     if (getcwd(dt->cwd, sizeof dt->cwd) == NULL)
         memcpy(dt->cwd, "/", 2);
     dt->events = (struct event_subscriber){.fn = on_events, .arg = dt};
-    events_subscribe(engine_events(dt->engine), &dt->events);
-    dt->table = (struct route_table){
-        .prefix = "/dialects/daytona",
-        .routes = routes,
-        .count = sizeof routes / sizeof *routes,
-        .error = dt_error,
-        .context = dt,
-        .ways = &ways,
-    };
+    events_subscribe(engine_events(base->engine), &dt->events);
     dt_runs_recall(dt);
-    return dt;
 }
 
-static const struct route_table *dt_routes(void *self)
+/* Events are reported at the end of a turn, so none came since the pending requests were freed. */
+static void dt_fini(struct dialect_base *base)
 {
-    return &((struct dt *)self)->table;
-}
-
-static void dt_drain(void *self)
-{
-    struct dt *dt = self;
-
-    dt->draining = true;
-    pending_drain(&dt->pending);
-}
-
-static void dt_free(void *self)
-{
-    struct dt *dt = self;
+    struct dt *dt = (struct dt *)base;
 
     events_unsubscribe(&dt->events);
-    pending_free(&dt->pending);
     dt_tickets_free(dt);
-    buf_fini(&dt->scratch);
-    free(dt);
 }
 
-static const struct route_group groups[] = {
-    {"", routes, sizeof routes / sizeof *routes},
-    {NULL, NULL, 0},
-};
+/* A browser's WebSocket cannot send a header, so it shows a ticket that it got for its token. */
+static const struct auth_ways ways = {.upgrade_own = dt_ticket_role};
 
 const struct dialect daytona_dialect = {
     .name = "daytona",
@@ -175,8 +283,8 @@ const struct dialect daytona_dialect = {
     .prefix = "/dialects/daytona",
     .groups = groups,
     .ways = &ways,
-    .make = dt_make,
-    .routes = dt_routes,
-    .drain = dt_drain,
-    .free = dt_free,
+    .error = dt_error,
+    .size = sizeof(struct dt),
+    .init = dt_init,
+    .fini = dt_fini,
 };

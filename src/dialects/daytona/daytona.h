@@ -12,15 +12,11 @@
 
 #include <limits.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "dialects/common/dialect.h"
-#include "dialects/common/input_call.h"
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/daytona/dt_decode.h"
 #include "engine/events.h"
 #include "engine/session/session.h"
-#include "engine/stream/viewer.h"
 
 extern const struct dialect daytona_dialect;
 
@@ -28,20 +24,12 @@ extern const struct dialect daytona_dialect;
 #define DT_METADATA "{\"via\":\"daytona\"}"
 
 struct dt {
-    struct engine *engine;
-    struct loop *loop;
-    const struct auth *auth;
-    const char *version;
-    struct route_table table;
-    struct list pending;
+    struct dialect_base base;
     struct list runs;    /* struct dt_run: commands that this worker has accepted */
     struct list follows; /* struct dt_follow */
-    struct input_call_queue typing;
     struct list tickets;
     size_t ticket_count;
     struct event_subscriber events;
-    bool draining;
-    struct buf scratch;
     char cwd[PATH_MAX];
 };
 
@@ -50,20 +38,21 @@ static inline struct dt *dt_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* dt_reply.c: replies */
-struct json_out dt_reply(struct dt *dt); /* begins an object in the scratch buffer */
-void dt_send(struct http_request *rq, int status, struct json_out *o);
-void dt_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
+/* daytona.c: an error with a status and code of its own, or with http_reply_error() any of ours. */
 void dt_fail(struct http_request *rq, int status, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* dt_reply.c: decoding. NULL or false: the request has been replied to. */
-json_t *dt_body(struct http_request *rq);
+/* daytona.c: what requests have in common. NULL or false: the request has been replied to. */
 struct session *dt_session(struct http_request *rq);
 bool dt_upgrade_ok(struct http_request *rq); /* is the handshake valid? */
 /* The subprotocol to accept from those offered; NULL: none. */
 const char *dt_protocol(const struct http_request *rq, char out[DT_PROTOCOL_BYTES]);
 enum dt_split dt_split_of(const struct http_request *rq);
+/* A note as JSON, which the caller owns. NULL: there is none. */
+json_t *dt_note(const struct engine *e, const char *name);
+/* An empty object removes the note. `what` names the contents in an error. */
+int dt_note_set(struct engine *e, const char *name, const json_t *object, const char *what,
+                struct hf_error *err);
 
 /* dt_env.c: variables set by POST /env; those of the request follow. Free with free(). */
 struct spec_env *dt_env(struct dt *dt, const struct spec_env *own, size_t count, size_t *out_count,
@@ -73,10 +62,8 @@ void dt_env_update(struct http_request *rq);
 /* dt_one_shot.c */
 void dt_execute(struct http_request *rq);
 void dt_code_run(struct http_request *rq);
-const char *dt_shell(void); /* for commands: bash, or sh where there is none */
 
 /* dt_session.c */
-int64_t dt_history(struct engine *e); /* ring size of a session's shell */
 void dt_session_create(struct http_request *rq);
 void dt_session_list(struct http_request *rq);
 void dt_session_get(struct http_request *rq);
@@ -94,17 +81,15 @@ struct dt_command {
 bool dt_command_find(struct dt *dt, const char *session, const char *id, struct dt_command *out);
 bool dt_command(struct http_request *rq,
                 struct dt_command *out); /* false: the request has been replied to */
-void dt_command_write(struct json_out *o, const struct session_command *c);
 void dt_commands_write(struct json_out *o, struct dt *dt, struct session *s);
 void dt_command_get(struct http_request *rq);
+void dt_input(struct http_request *rq);
 
 /* dt_run.c: POST …/exec */
 struct dt_run {
-    struct pending pending;
-    struct list link; /* in dt.runs */
-    struct dt *dt;
-    struct http_request *rq; /* NULL: replied to, or disconnected */
-    struct session_run *run;
+    struct call call;        /* its rq is NULL once the reply is sent */
+    struct list link;        /* in dt.runs */
+    struct session_run *run; /* NULL: it has ended, or did not start */
     char id[SESSION_NAME_MAX + 1];
     char *session, *command;
     bool async, echo, begun;
@@ -113,15 +98,11 @@ struct dt_run {
 void dt_run(struct http_request *rq);
 void dt_runs_recall(struct dt *dt); /* what was queued in the last worker */
 
-/* dt_input.c */
-void dt_input(struct http_request *rq);
-
 /* dt_logs.c */
 void dt_logs(struct http_request *rq);
 /* "output", "stdout" and "stderr" of the range [from, to) of a process's journal. */
 void dt_output_write(struct json_out *o, struct dt *dt, const struct session_command *c,
                      enum dt_split split);
-void dt_put_marked(struct buf *out, enum stream stream, const char *bytes, size_t len);
 
 /* dt_follow.c */
 void dt_follow(struct http_request *rq, const struct dt_command *c);
@@ -129,7 +110,6 @@ void dt_follows_check(struct dt *dt); /* something happened to sessions */
 
 /* dt_pty.c, dt_pty_start.c, dt_terminal.c */
 struct process *dt_pty_find(struct dt *dt, const char *id);
-void dt_pty_write(struct json_out *o, struct process *p);
 void dt_pty_list(struct http_request *rq);
 void dt_pty_get(struct http_request *rq);
 void dt_pty_delete(struct http_request *rq);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_command.c - the commands of a session: find and describe
+ * dt_command.c - the commands of a session: find, describe, and type into
  *
  * A command that has started is in the session's log, named by the id assigned here, or numbered if
  * it came by another dialect. Only the worker that accepted it knows a command that is still
@@ -47,7 +47,7 @@ static const struct dt_run *find_queued(struct dt *dt, const char *session, cons
 
 bool dt_command_find(struct dt *dt, const char *session, const char *id, struct dt_command *out)
 {
-    struct session *s = session_find(dt->engine, session, NULL);
+    struct session *s = session_find(dt->base.engine, session, NULL);
 
     *out = (struct dt_command){.session = s};
     if (s == NULL || id[0] == '\0' || strlen(id) > SESSION_NAME_MAX)
@@ -76,26 +76,22 @@ bool dt_command(struct http_request *rq, struct dt_command *out)
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
-void dt_command_write(struct json_out *o, const struct session_command *c)
+static void write_command(struct json_out *o, const struct session_command *c)
 {
     char id[SESSION_NAME_MAX + 1];
 
     command_id(c, id);
-    json_open(o, '{');
     json_kstr(o, "id", id);
     json_key(o, "command");
     json_strn(o, c->text.bytes, c->text.len);
     if (c->ended)
         json_kint(o, "exitCode", c->end.exit.exit_code);
-    json_close(o, '}');
 }
 
-static void queued_write(struct json_out *o, const struct dt_run *r)
+static void write_queued(struct json_out *o, const struct dt_run *r)
 {
-    json_open(o, '{');
     json_kstr(o, "id", r->id);
     json_kstr(o, "command", r->command);
-    json_close(o, '}');
 }
 
 /* Omit the prefix that the daemon itself put in front of the client's command. */
@@ -106,31 +102,84 @@ void dt_commands_write(struct json_out *o, struct dt *dt, struct session *s)
     uint64_t at = 0;
 
     json_open(o, '[');
-    while (session_log_each(session_commands(s), &at, &c))
-        if (c.begin.source != SOURCE_SYSTEM)
-            dt_command_write(o, &c);
+    while (session_log_each(session_commands(s), &at, &c)) {
+        if (c.begin.source == SOURCE_SYSTEM)
+            continue;
+        json_open(o, '{');
+        write_command(o, &c);
+        json_close(o, '}');
+    }
     list_for_each (it, tmp, &dt->runs) {
         const struct dt_run *r = list_entry(it, struct dt_run, link);
 
-        if (!r->begun && strcmp(r->session, session_id(s)) == 0)
-            queued_write(o, r);
+        if (r->begun || strcmp(r->session, session_id(s)) != 0)
+            continue;
+        json_open(o, '{');
+        write_queued(o, r);
+        json_close(o, '}');
     }
     json_close(o, ']');
 }
 
 void dt_command_get(struct http_request *rq)
 {
-    struct dt *dt = dt_of(rq);
     struct dt_command c;
     struct json_out o;
 
     if (!dt_command(rq, &c))
         return;
-    buf_clear(&dt->scratch);
-    json_out_init(&o, &dt->scratch);
+    o = dialect_reply_open(dialect_base_of(rq));
     if (c.begun)
-        dt_command_write(&o, &c.log);
+        write_command(&o, &c.log);
     else
-        queued_write(&o, c.queued);
-    http_reply_json(rq, 200, &dt->scratch);
+        write_queued(&o, c.queued);
+    dialect_reply_send(rq, 200, &o);
+}
+
+/* --- input ---------------------------------------------------------------------------------- */
+
+static void reply_completed(struct http_request *rq)
+{
+    dt_fail(rq, 410, "COMMAND_ALREADY_COMPLETED", "command %.100s has already completed",
+            http_param(rq, "command"));
+}
+
+static void input_done(struct http_request *rq, size_t taken, const struct hf_error *err)
+{
+    (void)taken;
+    if (err == NULL)
+        http_reply_empty(rq, 204);
+    else if (err->code == HF_E_not_running || err->code == HF_E_no_such_session)
+        reply_completed(rq);
+    else
+        http_reply_error(rq, err);
+}
+
+static void type(struct http_request *rq, const struct dt_command *c, const char *data, size_t len)
+{
+    struct buf bytes = {0};
+
+    buf_put(&bytes, data, len);
+    if (len == 0 || data[len - 1] != '\n')
+        buf_putc(&bytes, '\n');
+    input_call_take_session(&dialect_base_of(rq)->typing, rq, c->session, c->log.begin.number,
+                            &bytes, input_done);
+}
+
+void dt_input(struct http_request *rq)
+{
+    json_auto_t *body = dialect_object(rq);
+    const json_t *data = json_object_get(body, "data");
+    struct dt_command c;
+
+    if (body == NULL || !dt_command(rq, &c))
+        return;
+    if (!json_is_string(data))
+        dt_fail(rq, 400, "INVALID_REQUEST_BODY", "data must be a string");
+    else if (!c.begun)
+        dt_fail(rq, 409, "CONFLICT", "command %.100s has not started yet", c.id);
+    else if (c.log.ended)
+        reply_completed(rq);
+    else
+        type(rq, &c, json_string_value(data), json_string_length(data));
 }

@@ -11,16 +11,13 @@
 
 #include "base/mem.h"
 #include "dialects/daytona/daytona.h"
-#include "engine/notes.h"
 
 #define NOTE "daytona.env"
 
 /* {"NAME":"value"}, or null for a variable that is to be removed. */
 static json_t *env_recall(const struct dt *dt)
 {
-    size_t len;
-    const char *text = engine_note(dt->engine, NOTE, &len);
-    json_t *env = text != NULL ? json_parse(text, len, NULL) : NULL;
+    json_t *env = dt_note(dt->base.engine, NOTE);
 
     return env != NULL ? env : json_object();
 }
@@ -103,18 +100,9 @@ static int set_values(json_t *env, const json_t *set, struct hf_error *err)
     return rc;
 }
 
-static int env_store(struct dt *dt, const json_t *env, struct hf_error *err)
-{
-    char *text = json_dumps(env, JSON_COMPACT);
-    int rc = engine_note_set(dt->engine, NOTE, text, json_object_size(env) > 0 ? strlen(text) : 0);
-
-    free(text);
-    return rc == 0 ? 0 : hf_fail(err, HF_E_body_too_large, "the variables are too large to store");
-}
-
 void dt_env_update(struct http_request *rq)
 {
-    json_auto_t *body = dt_body(rq), *env = NULL;
+    json_auto_t *body = dialect_object(rq), *env = NULL;
     struct dt *dt = dt_of(rq);
     struct hf_error err = {0};
 
@@ -123,8 +111,9 @@ void dt_env_update(struct http_request *rq)
     env = env_recall(dt);
     if (unset_values(env, json_object_get(body, "unsetValuePrefix"), &err) < 0 ||
         unset_names(env, json_object_get(body, "unset"), &err) < 0 ||
-        set_values(env, json_object_get(body, "set"), &err) < 0 || env_store(dt, env, &err) < 0)
-        dt_error(rq, &err);
+        set_values(env, json_object_get(body, "set"), &err) < 0 ||
+        dt_note_set(dt->base.engine, NOTE, env, "variables", &err) < 0)
+        http_reply_error(rq, &err);
     else
         http_reply_empty(rq, 204);
 }

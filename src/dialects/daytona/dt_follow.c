@@ -11,54 +11,30 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/console.h"
 #include "dialects/daytona/daytona.h"
-#include "transport/ws.h"
 
 struct dt_follow {
-    struct pending pending;
     struct list link; /* in dt.follows */
     struct dt *dt;
-    struct ws *ws;
-    struct process *process; /* the shell; referenced; NULL: still queued */
-    struct viewer *viewer;
+    struct console *console; /* of the shell's process, once the command has started */
     char *session, *id;
-    uint64_t to;               /* where its output ends, if `ended` */
-    bool live, ended, closing; /* live; else only what there is now */
-    bool plain;                /* no markers */
+    uint64_t to;      /* where its output ends, if `ended` */
+    bool live, ended; /* live; else only what there is now */
+    bool plain;       /* no markers */
 };
 
-static void follow_detach(struct dt_follow *f)
+static void follow_free(struct dt_follow *f)
 {
-    struct viewer *v = f->viewer;
-
-    f->viewer = NULL;
-    viewer_detach(v);
-}
-
-static void follow_free(struct pending *p)
-{
-    struct dt_follow *f = list_entry(p, struct dt_follow, pending);
-
-    follow_detach(f);
     list_remove(&f->link);
-    if (f->process != NULL)
-        process_unref(f->process);
-    pending_fini(p);
     free(f->session);
     free(f->id);
     free(f);
 }
 
-/* A server that shuts down closes its WebSockets itself, with 1001. */
-static const struct pending_kind follow_kind = {.drain = NULL, .free = follow_free};
-
 static void follow_close(struct dt_follow *f)
 {
-    if (f->closing)
-        return;
-    f->closing = true;
-    follow_detach(f);
-    ws_close(f->ws, 1000, "");
+    console_close(f->console, 1000, "");
 }
 
 /* --- to the client ------------------------------------------------------------------------ */
@@ -71,20 +47,13 @@ static void send_run(struct dt_follow *f, enum stream stream, const char *bytes,
     };
 
     if (len > 0)
-        ws_send(f->ws, WS_BINARY, f->plain ? iov + 1 : iov, f->plain ? 1 : 2);
-}
-
-static bool on_ready(void *arg)
-{
-    struct dt_follow *f = arg;
-
-    return f->ws != NULL && ws_ready(f->ws);
+        ws_send(console_ws(f->console), WS_BINARY, f->plain ? iov + 1 : iov, f->plain ? 1 : 2);
 }
 
 /* Later commands write to the same journal. */
-static void on_bytes(void *arg, const struct slice *s)
+static void follow_bytes(struct console *c, const struct slice *s)
 {
-    struct dt_follow *f = arg;
+    struct dt_follow *f = console_user(c);
     uint64_t end = s->at + s->len;
     bool last = f->ended && end >= f->to;
 
@@ -105,9 +74,9 @@ static void send_gap(struct dt_follow *f, uint64_t missing)
     buf_fini(&note);
 }
 
-static void on_gap(void *arg, uint64_t from, uint64_t to)
+static void follow_gap(struct console *c, uint64_t from, uint64_t to)
 {
-    struct dt_follow *f = arg;
+    struct dt_follow *f = console_user(c);
     bool last = f->ended && to >= f->to;
 
     if (last)
@@ -119,18 +88,11 @@ static void on_gap(void *arg, uint64_t from, uint64_t to)
 }
 
 /* The shell has exited: no more output can come. */
-static void on_exited(void *arg, const struct exit_record *x)
+static void follow_exited(struct console *c, const struct exit_record *x)
 {
     (void)x;
-    follow_close(arg);
+    follow_close(console_user(c));
 }
-
-static const struct viewer_ops viewer_ops = {
-    .ready = on_ready,
-    .bytes = on_bytes,
-    .gap = on_gap,
-    .exited = on_exited,
-};
 
 /* --- the command's state ---------------------------------------------------------------------- */
 
@@ -146,39 +108,38 @@ static void follow_remains(struct dt_follow *f, const struct session_command *c)
 
 static void follow_attach(struct dt_follow *f, const struct session_command *c)
 {
-    struct process *p = engine_find(f->dt->engine, c->begin.process_id, NULL);
-    struct viewer_options o = {
+    struct process *p = engine_find(f->dt->base.engine, c->begin.process_id, NULL);
+    const struct viewer_options o = {
         .since = SINCE_OFFSET,
         .offset = c->begin.from,
         .internal = true,
-        .read_only = true,
-        .guest = ws_role(f->ws) < ROLE_TYPE,
         .only_stream = -1,
         .slice_bytes = DT_FRAME_BYTES - 3,
     };
+    struct hf_error err;
 
     if (p == NULL) {
         follow_remains(f, c);
         return;
     }
-    f->process = process_ref(p);
     if (!f->live && !c->ended) {
         f->ended = true;
         f->to = journal_next(process_journal(p));
     }
-    if (viewer_attach(p, &o, &viewer_ops, f, &f->viewer, NULL) < 0)
+    if (console_begin(f->console, p, &o, &err) < 0)
         follow_close(f);
 }
 
 static void follow_check(struct dt_follow *f)
 {
+    const struct viewer *v = console_viewer(f->console);
     struct dt_command c;
 
-    if (f->closing)
+    if (console_is_closing(f->console))
         return;
     if (!dt_command_find(f->dt, f->session, f->id, &c)) {
         /* Deleted: the end of the shell is the end of the command, if it had started. */
-        if (f->viewer == NULL)
+        if (v == NULL)
             follow_close(f);
         return;
     }
@@ -191,9 +152,10 @@ static void follow_check(struct dt_follow *f)
         f->ended = true;
         f->to = c.log.end.to;
     }
-    if (f->process == NULL)
+    if (v == NULL)
         follow_attach(f, &c.log);
-    if (f->viewer != NULL && f->ended && viewer_offset(f->viewer) >= f->to)
+    v = console_viewer(f->console);
+    if (v != NULL && f->ended && viewer_offset(v) >= f->to)
         follow_close(f);
 }
 
@@ -207,38 +169,30 @@ void dt_follows_check(struct dt *dt)
 
 /* --- the connection --------------------------------------------------------------------------- */
 
-static void ignore_text(void *arg, const char *text, size_t len)
+static void ignore_text(struct console *c, const char *text, size_t len)
 {
-    (void)arg, (void)text, (void)len;
+    (void)c, (void)text, (void)len;
 }
 
-static size_t ignore_binary(void *arg, const void *bytes, size_t len, bool last)
+static size_t ignore_binary(struct console *c, const void *bytes, size_t len, bool last)
 {
-    (void)arg, (void)bytes, (void)last;
+    (void)c, (void)bytes, (void)last;
     return len;
 }
 
-static void on_drain(void *arg)
+static void follow_closed(struct console *c, int code)
 {
-    struct dt_follow *f = arg;
-
-    if (f->viewer != NULL)
-        viewer_pump(f->viewer);
-}
-
-static void on_closed(void *arg, int code)
-{
-    struct dt_follow *f = arg;
-
     (void)code;
-    follow_free(&f->pending);
+    follow_free(console_user(c));
 }
 
-static const struct ws_ops ws_ops = {
-    .on_text = ignore_text,
-    .on_binary = ignore_binary,
-    .on_drain = on_drain,
-    .on_closed = on_closed,
+static const struct console_ops follow_ops = {
+    .bytes = follow_bytes,
+    .gap = follow_gap,
+    .exited = follow_exited,
+    .text = ignore_text,
+    .binary = ignore_binary,
+    .closed = follow_closed,
 };
 
 void dt_follow(struct http_request *rq, const struct dt_command *c)
@@ -246,6 +200,9 @@ void dt_follow(struct http_request *rq, const struct dt_command *c)
     const char *live = http_query(rq, "follow");
     char protocol[DT_PROTOCOL_BYTES];
     struct dt *dt = dt_of(rq);
+    struct console_open o = {
+        .viewer = {.read_only = true}, .ops = &follow_ops, .pending = &dt->base.pending};
+    struct hf_error err;
     struct dt_follow *f;
 
     if (!dt_upgrade_ok(rq))
@@ -257,7 +214,11 @@ void dt_follow(struct http_request *rq, const struct dt_command *c)
     f->live = live != NULL && (strcmp(live, "true") == 0 || strcmp(live, "1") == 0);
     f->plain = dt_split_of(rq) == DT_STRIPPED;
     list_append(&dt->follows, &f->link);
-    pending_init(&f->pending, &dt->pending, &follow_kind);
-    f->ws = ws_accept(rq, dt_protocol(rq, protocol), &ws_ops, f);
-    follow_check(f);
+    o.user = f;
+    o.protocol = dt_protocol(rq, protocol);
+    f->console = console_open(rq, &o, &err);
+    if (f->console != NULL)
+        follow_check(f);
+    else
+        follow_free(f);
 }

@@ -15,17 +15,12 @@ struct output {
     struct buf marked, out, err, all;
 };
 
-void dt_put_marked(struct buf *out, enum stream stream, const char *bytes, size_t len)
-{
-    buf_put(out, stream == STREAM_STDERR ? "\2\2\2" : "\1\1\1", MARKER_BYTES);
-    buf_put(out, bytes, len);
-}
-
 static void output_add(struct output *x, enum stream stream, const char *bytes, size_t len)
 {
     if (len == 0)
         return;
-    dt_put_marked(&x->marked, stream, bytes, len);
+    buf_put(&x->marked, stream == STREAM_STDERR ? "\2\2\2" : "\1\1\1", MARKER_BYTES);
+    buf_put(&x->marked, bytes, len);
     buf_put(stream == STREAM_STDERR ? &x->err : &x->out, bytes, len);
     buf_put(&x->all, bytes, len);
 }
@@ -62,7 +57,7 @@ static void read_journal(struct output *x, const struct journal *j, uint64_t fro
 
 static void read_command(struct output *x, struct dt *dt, const struct session_command *c)
 {
-    struct process *p = engine_find(dt->engine, c->begin.process_id, NULL);
+    struct process *p = engine_find(dt->base.engine, c->begin.process_id, NULL);
     const struct journal *j = p != NULL ? process_journal(p) : NULL;
 
     if (j != NULL) {
@@ -115,10 +110,10 @@ static void reply_text(struct http_request *rq, const struct session_command *c,
 
 static void reply_json(struct http_request *rq, const struct session_command *c)
 {
-    struct json_out o = dt_reply(dt_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     dt_output_write(&o, dt_of(rq), c, DT_SPLIT);
-    dt_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* A queued command has written nothing. */

@@ -12,7 +12,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/common/collect.h"
+#include "dialects/common/collect_call.h"
 #include "dialects/daytona/daytona.h"
 
 #define JOIN "exec \"$@\" 2>&1"
@@ -25,56 +25,17 @@
 #define ARG_BYTES (96 * 1024) /* the kernel limits one argument to 128 KiB */
 
 struct one_shot {
-    struct pending pending;
-    struct http_request *rq;
-    struct dt *dt;
-    struct collect *collect;
+    struct collect_call run;
     int64_t timeout_s;
     bool code;
 };
-
-static void one_shot_done(struct one_shot *r)
-{
-    pending_fini(&r->pending);
-    free(r);
-}
-
-static void one_shot_free(struct pending *p)
-{
-    struct one_shot *r = list_entry(p, struct one_shot, pending);
-
-    collect_free(r->collect);
-    one_shot_done(r);
-}
-
-/* The process keeps running under the next worker, but its output can no longer be delivered. */
-static void one_shot_drain(struct pending *p)
-{
-    struct one_shot *r = list_entry(p, struct one_shot, pending);
-
-    http_set_user(r->rq, NULL, NULL);
-    dt_fail(r->rq, 503, "SERVICE_UNAVAILABLE",
-            "the daemon is being replaced; the command keeps running, but its output is lost");
-    collect_abandon(r->collect, false);
-    one_shot_done(r);
-}
-
-static const struct pending_kind one_shot_kind = {.drain = one_shot_drain, .free = one_shot_free};
-
-static void one_shot_on_disconnect(void *user)
-{
-    struct one_shot *r = user;
-
-    collect_abandon(r->collect, true);
-    one_shot_done(r);
-}
 
 /* --- the result ----------------------------------------------------------------------- */
 
 static void reply_result(struct http_request *rq, int code, struct buf *text, bool artifacts)
 {
     json_auto_t *charts = artifacts ? dt_take_artifacts(text) : NULL;
-    struct json_out o = dt_reply(dt_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kint(&o, "exitCode", code);
     json_key(&o, "result");
@@ -86,7 +47,7 @@ static void reply_result(struct http_request *rq, int code, struct buf *text, bo
         json_value(&o, charts);
         json_close(&o, '}');
     }
-    dt_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* Report a failed start as a result, but not a lack of resources. */
@@ -95,7 +56,7 @@ static void fail(struct http_request *rq, const struct hf_error *err)
     struct buf text = {0};
 
     if (err->code != HF_E_spawn_failed && err->code != HF_E_user_unknown) {
-        dt_error(rq, err);
+        http_reply_error(rq, err);
         return;
     }
     buf_puts(&text, err->detail);
@@ -103,44 +64,44 @@ static void fail(struct http_request *rq, const struct hf_error *err)
     buf_fini(&text);
 }
 
-static void one_shot_failed(void *arg, const struct hf_error *err)
+static void one_shot_failed(struct collect_call *r, struct http_request *rq,
+                            const struct hf_error *err)
 {
-    struct one_shot *r = arg;
-
-    http_set_user(r->rq, NULL, NULL);
-    fail(r->rq, err);
-    one_shot_done(r);
+    (void)r;
+    fail(rq, err);
 }
 
-static void one_shot_ended(void *arg, const struct collected *c)
+static void one_shot_done(struct collect_call *run, struct http_request *rq,
+                          const struct collected *c)
 {
-    struct one_shot *r = arg;
+    const struct one_shot *r = list_entry(run, struct one_shot, run);
     struct buf text = {0};
 
-    http_set_user(r->rq, NULL, NULL);
     if (c->exit->kind == EXIT_TIMED_OUT) {
-        dt_fail(r->rq, 408, "PROCESS_EXECUTION_TIMEOUT",
+        dt_fail(rq, 408, "PROCESS_EXECUTION_TIMEOUT",
                 "command execution timeout: terminated after %lld s", (long long)r->timeout_s);
     } else {
         if (c->out->len > 0)
             buf_put(&text, buf_data(c->out), c->out->len);
-        reply_result(r->rq, c->exit->exit_code, &text, r->code);
+        reply_result(rq, c->exit->exit_code, &text, r->code);
     }
     buf_fini(&text);
     process_forget(c->process); /* no client knows its id */
-    one_shot_done(r);
 }
 
-static const struct collect_ops ops = {.failed = one_shot_failed, .done = one_shot_ended};
+static const struct collect_call_ops ops = {
+    .done = one_shot_done,
+    .failed = one_shot_failed,
+    .drain_detail =
+        "the daemon is being replaced; the command keeps running, but its output is lost",
+};
 
 static void one_shot_begin(struct http_request *rq, struct spawn_spec *spec,
                            const struct dt_execute_request *a)
 {
-    struct dt *dt = dt_of(rq);
     struct one_shot *r = hf_xalloc(sizeof *r);
     json_auto_t *kept = NULL;
-    struct spec_env *env = dt_env(dt, a->env, a->env_count, &spec->env_count, &kept);
-    struct hf_error err;
+    struct spec_env *env = dt_env(dt_of(rq), a->env, a->env_count, &spec->env_count, &kept);
 
     spec->env = env;
     spec->cwd = a->cwd;
@@ -148,23 +109,16 @@ static void one_shot_begin(struct http_request *rq, struct spawn_spec *spec,
     spec->grace_ms = 0;
     spec->source = SOURCE_AGENT;
     spec->metadata_json = DT_METADATA;
-    r->rq = rq;
-    r->dt = dt;
     r->timeout_s = a->timeout_s;
     r->code = a->code != NULL;
-    pending_init(&r->pending, &dt->pending, &one_shot_kind);
-    http_set_user(rq, r, one_shot_on_disconnect);
-    if (collect_start(dt->engine, spec, LIMIT_DT_RESULT_BYTES, &ops, r, &r->collect, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        one_shot_done(r);
-        fail(rq, &err);
-    }
+    collect_call_begin(&r->run, &ops, rq, spec, LIMIT_DT_RESULT_BYTES);
     free(env);
 }
 
 /* --- the command ------------------------------------------------------------------------ */
 
-const char *dt_shell(void)
+/* Bash, or sh where there is none. */
+static const char *command_shell(void)
 {
     static const char *const places[] = {"/usr/bin/bash", "/bin/bash", "/usr/local/bin/bash"};
 
@@ -180,7 +134,7 @@ const char *dt_shell(void)
  */
 static void run_command(struct http_request *rq, const struct dt_execute_request *a)
 {
-    const char *args[] = {"-c", JOIN, "sh", dt_shell(), "-c", a->command};
+    const char *args[] = {"-c", JOIN, "sh", command_shell(), "-c", a->command};
     bool longer = strlen(a->command) > ARG_BYTES;
     struct spawn_spec spec;
 
@@ -199,14 +153,14 @@ static void run_command(struct http_request *rq, const struct dt_execute_request
 
 void dt_execute(struct http_request *rq)
 {
-    json_auto_t *body = dt_body(rq);
+    json_auto_t *body = dialect_object(rq);
     struct hf_error err = {0};
     struct dt_execute_request a;
 
     if (body == NULL)
         return;
     if (dt_decode_execute(&a, body, &err) < 0)
-        dt_error(rq, &err);
+        http_reply_error(rq, &err);
     else
         run_command(rq, &a);
     dt_execute_request_fini(&a);
@@ -245,14 +199,14 @@ static void run_code(struct http_request *rq, const struct dt_execute_request *a
 
 void dt_code_run(struct http_request *rq)
 {
-    json_auto_t *body = dt_body(rq);
+    json_auto_t *body = dialect_object(rq);
     struct hf_error err = {0};
     struct dt_execute_request a;
 
     if (body == NULL)
         return;
     if (dt_decode_code(&a, body, &err) < 0)
-        dt_error(rq, &err);
+        http_reply_error(rq, &err);
     else
         run_code(rq, &a);
     dt_execute_request_fini(&a);

@@ -96,8 +96,8 @@ static void start(struct http_request *rq, const struct dt_pty_request *a, start
     spec.cols = a->cols > 0 ? a->cols : 80;
     spec.source = SOURCE_USER_SHELL;
     spec.metadata_json = metadata;
-    start_call_begin(rq, dt->engine, &spec,
-                     &(struct start_call_options){.pending = &dt->pending, .done = done});
+    start_call_begin(rq, dt->base.engine, &spec,
+                     &(struct start_call_options){.pending = &dt->base.pending, .done = done});
     free(env);
     free(metadata);
     buf_fini(&tag);
@@ -115,27 +115,27 @@ static void create_done(struct http_request *rq, struct process *p, const struct
         if (err->code == HF_E_tag_in_use)
             dt_fail(rq, 409, "CONFLICT", TAKEN);
         else
-            dt_error(rq, err);
+            http_reply_error(rq, err);
         return;
     }
     process_view(p, &v);
     meta = json_loads(v.metadata_json, 0, NULL);
-    o = dt_reply(dt_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&o, "sessionId",
               json_string_value(json_object_get(json_object_get(meta, "pty"), "id")));
-    dt_send(rq, 201, &o);
+    dialect_reply_send(rq, 201, &o);
 }
 
 void dt_pty_create(struct http_request *rq)
 {
-    json_auto_t *body = dt_body(rq);
+    json_auto_t *body = dialect_object(rq);
     struct hf_error err = {0};
     struct dt_pty_request a;
 
     if (body == NULL)
         return;
     if (dt_decode_pty(&a, body, &err) < 0)
-        dt_error(rq, &err);
+        http_reply_error(rq, &err);
     else if (dt_pty_find(dt_of(rq), a.id) != NULL)
         dt_fail(rq, 409, "CONFLICT", "PTY session with ID '%.100s' already exists", a.id);
     else

@@ -28,7 +28,7 @@ static void queue_save(struct dt *dt)
     struct json_out o;
     size_t n = 0;
 
-    if (dt->draining)
+    if (dt->base.draining)
         return;
     json_out_init(&o, &text);
     json_open(&o, '[');
@@ -46,69 +46,56 @@ static void queue_save(struct dt *dt)
         json_close(&o, '}');
     }
     json_close(&o, ']');
-    if (n > 0 || engine_note(dt->engine, NOTE, &n) != NULL)
-        (void)engine_note_set(dt->engine, NOTE, buf_data(&text), text.len > 2 ? text.len : 0);
+    if (n > 0 || engine_note(dt->base.engine, NOTE, &n) != NULL)
+        (void)engine_note_set(dt->base.engine, NOTE, buf_data(&text), text.len > 2 ? text.len : 0);
     buf_fini(&text);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-static void run_free(struct dt_run *r)
+static struct dt *dt_of_run(const struct dt_run *r)
 {
-    list_remove(&r->link);
-    pending_fini(&r->pending);
-    free(r->session);
-    free(r->command);
-    free(r);
+    return (struct dt *)r->call.base;
 }
 
-static void run_on_free(struct pending *p)
+static void run_release(struct call *c)
 {
-    struct dt_run *r = list_entry(p, struct dt_run, pending);
+    struct dt_run *r = list_entry(c, struct dt_run, call);
 
-    session_run_leave(r->run, false);
-    run_free(r);
+    if (r->run != NULL)
+        session_run_leave(r->run, false);
+    list_remove(&r->link);
+    free(r->session);
+    free(r->command);
 }
 
 /* A started command keeps running under the next worker, which also starts the promised ones. */
-static void run_drain(struct pending *p)
+static void run_drain(struct call *c)
 {
-    struct dt_run *r = list_entry(p, struct dt_run, pending);
+    struct dt_run *r = list_entry(c, struct dt_run, call);
+    struct hf_error err = {0};
 
-    if (r->rq != NULL) {
-        http_set_user(r->rq, NULL, NULL);
-        dt_fail(r->rq, 503, "SERVICE_UNAVAILABLE",
-                r->begun ? "the daemon is being replaced; command %s keeps running"
-                         : "the daemon is being replaced; command %s was not started",
-                r->id);
-    }
+    hf_fail(&err, HF_E_shutting_down,
+            r->begun ? "the daemon is being replaced; command %s keeps running"
+                     : "the daemon is being replaced; command %s was not started",
+            r->id);
     session_run_leave(r->run, !r->begun);
-    run_free(r);
+    r->run = NULL;
+    call_fail(c, &err);
 }
 
-static const struct pending_kind run_kind = {.drain = run_drain, .free = run_on_free};
-
-static void run_on_disconnect(void *user)
-{
-    ((struct dt_run *)user)->rq = NULL;
-}
-
-static struct http_request *run_take_request(struct dt_run *r)
-{
-    struct http_request *rq = r->rq;
-
-    if (rq != NULL)
-        http_set_user(rq, NULL, NULL);
-    r->rq = NULL;
-    return rq;
-}
+static const struct call_kind run_kind = {
+    .release = run_release,
+    .drain = run_drain,
+    .stays = true,
+};
 
 /* --- replies ---------------------------------------------------------------------------------- */
 
 static void reply_begun(struct dt_run *r)
 {
-    struct http_request *rq = run_take_request(r);
-    struct json_out o = dt_reply(r->dt);
+    struct http_request *rq = call_detach(&r->call);
+    struct json_out o = dialect_reply_open(r->call.base);
 
     json_kstr(&o, "cmdId", r->id);
     if (dt_split_of(rq) == DT_SPLIT) {
@@ -117,32 +104,31 @@ static void reply_begun(struct dt_run *r)
         json_knull(&o, "stderr");
         json_knull(&o, "exitCode");
     }
-    dt_send(rq, 202, &o);
+    dialect_reply_send(rq, 202, &o);
 }
 
 static void reply_result(struct dt_run *r, const struct session_result *x)
 {
-    struct http_request *rq = run_take_request(r);
     struct session_command c = {
         .begin = {.from = x->from}, .ended = true, .end = {.to = x->to, .exit = x->exit}};
-    struct json_out o = dt_reply(r->dt);
+    struct json_out o = dialect_reply_open(r->call.base);
 
     snprintf(c.begin.process_id, sizeof c.begin.process_id, "%s", x->process_id);
     json_kstr(&o, "cmdId", r->id);
-    dt_output_write(&o, r->dt, &c, dt_split_of(rq));
+    dt_output_write(&o, dt_of_run(r), &c, dt_split_of(r->call.rq));
     json_kint(&o, "exitCode", x->exit.exit_code);
-    dt_send(rq, 200, &o);
+    call_send(&r->call, 200, &o);
 }
 
 static void reply_never(struct dt_run *r, const struct hf_error *err)
 {
-    struct http_request *rq = run_take_request(r);
-
-    if (err->code == HF_E_no_such_session)
-        dt_fail(rq, 410, "SESSION_ENDED", "session %.100s was deleted before the command started",
-                r->session);
-    else
-        dt_error(rq, err);
+    if (err->code != HF_E_no_such_session) {
+        call_fail(&r->call, err);
+        return;
+    }
+    dt_fail(call_detach(&r->call), 410, "SESSION_ENDED",
+            "session %.100s was deleted before the command started", r->session);
+    call_end(&r->call);
 }
 
 /* --- engine callbacks ------------------------------------------------------------------------- */
@@ -154,21 +140,23 @@ static void run_on_began(void *arg, const struct session_begin *b)
     (void)b;
     r->begun = true;
     if (r->promised)
-        queue_save(r->dt);
-    if (r->async && r->rq != NULL)
+        queue_save(dt_of_run(r));
+    if (r->async && r->call.rq != NULL)
         reply_begun(r);
 }
 
 static void run_on_done(void *arg, const struct session_result *x, const struct hf_error *err)
 {
     struct dt_run *r = arg;
-    struct dt *dt = r->dt;
+    struct dt *dt = dt_of_run(r);
 
-    if (r->rq != NULL && x != NULL)
+    r->run = NULL;
+    if (r->call.rq == NULL)
+        call_end(&r->call);
+    else if (x != NULL)
         reply_result(r, x);
-    else if (r->rq != NULL)
+    else
         reply_never(r, err);
-    run_free(r);
     if (x == NULL)
         queue_save(dt);
 }
@@ -186,24 +174,25 @@ static int run_begin(struct dt_run *r, struct session *s, struct hf_error *err)
         .name = r->id,
         .began = run_on_began,
     };
-    int rc = session_run(s, &spec, run_on_done, r, &r->run, err);
 
-    if (rc == 0)
-        pending_init(&r->pending, &r->dt->pending, &run_kind);
-    return rc;
+    return session_run(s, &spec, run_on_done, r, &r->run, err);
 }
 
-static struct dt_run *run_new(struct dt *dt, const char *session, const struct dt_exec_request *a)
+/* rq NULL: an earlier worker has replied. */
+static struct dt_run *run_new(struct dt *dt, struct http_request *rq, const char *session,
+                              const struct dt_exec_request *a)
 {
     struct dt_run *r = hf_xalloc(sizeof *r);
 
-    r->dt = dt;
     r->session = hf_xstrdup(session);
     r->command = hf_xstrdup(a->command);
     r->async = a->async;
     r->echo = a->async && a->echo;
-    list_init(&r->pending.link);
     list_append(&dt->runs, &r->link);
+    if (rq != NULL)
+        call_adopt(&r->call, rq, &run_kind);
+    else
+        call_adopt_unattended(&r->call, &dt->base, &run_kind);
     return r;
 }
 
@@ -223,20 +212,17 @@ static void make_id(char out[SESSION_NAME_MAX + 1])
 static void run_request(struct http_request *rq, struct session *s, const struct dt_exec_request *a)
 {
     bool busy = session_is_busy(s);
-    struct dt_run *r = run_new(dt_of(rq), session_id(s), a);
+    struct dt_run *r = run_new(dt_of(rq), rq, session_id(s), a);
     struct hf_error err = {0};
 
     make_id(r->id);
     if (run_begin(r, s, &err) < 0) {
-        run_free(r);
-        dt_error(rq, &err);
+        call_fail(&r->call, &err);
         return;
     }
-    r->rq = rq;
-    http_set_user(rq, r, run_on_disconnect);
     if (a->async && busy) {
         r->promised = true;
-        queue_save(r->dt);
+        queue_save(dt_of(rq));
         reply_begun(r);
     }
 }
@@ -257,15 +243,15 @@ static bool is_alive(struct http_request *rq, struct session *s)
 void dt_run(struct http_request *rq)
 {
     struct session *s = dt_session(rq);
-    json_auto_t *body = s != NULL ? dt_body(rq) : NULL;
+    json_auto_t *body = s != NULL ? dialect_object(rq) : NULL;
     struct hf_error err = {0};
     struct dt_exec_request a;
 
     if (body == NULL)
         return;
     if (dt_decode_exec(&a, body, &err) < 0)
-        dt_error(rq, &err);
-    else if (dt_of(rq)->draining)
+        http_reply_error(rq, &err);
+    else if (dialect_base_of(rq)->draining)
         dt_fail(rq, 503, "SERVICE_UNAVAILABLE", "the daemon is being replaced; try again");
     else if (is_alive(rq, s))
         run_request(rq, s, &a);
@@ -286,22 +272,21 @@ static void run_recall(struct dt *dt, const json_t *v)
 
     if (session == NULL || id == NULL || a.command == NULL || strlen(id) > SESSION_NAME_MAX)
         return;
-    s = session_find(dt->engine, session, NULL);
+    s = session_find(dt->base.engine, session, NULL);
     if (s == NULL || session_log_find(session_commands(s), id, &c))
         return;
-    r = run_new(dt, session, &a);
+    r = run_new(dt, NULL, session, &a);
     memcpy(r->id, id, strlen(id) + 1);
     r->promised = true;
     if (run_begin(r, s, NULL) < 0)
-        run_free(r);
+        call_end(&r->call);
 }
 
 void dt_runs_recall(struct dt *dt)
 {
-    size_t len = 0, i;
-    const char *text = engine_note(dt->engine, NOTE, &len);
-    json_auto_t *all = text != NULL ? json_parse(text, len, NULL) : NULL;
+    json_auto_t *all = dt_note(dt->base.engine, NOTE);
     const json_t *v;
+    size_t i;
 
     json_array_foreach (all, i, v) {
         run_recall(dt, v);

@@ -7,12 +7,9 @@
  * sets on its sandbox (labels, the language of its code) is kept in a note, for later requests.
  * Layer: dialects.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "dialects/daytona/daytona.h"
-#include "engine/notes.h"
 
 #define NOTE "daytona.labels"
 #define LANGUAGE "code-toolbox-language"
@@ -52,20 +49,9 @@ static void write_url(struct json_out *o, const char *key, const struct http_req
     buf_fini(&url);
 }
 
-static json_t *labels_recall(const struct dt *dt)
-{
-    size_t len;
-    const char *text = engine_note(dt->engine, NOTE, &len);
-    json_t *labels = text != NULL ? json_parse(text, len, NULL) : NULL;
-
-    if (labels == NULL)
-        labels = json_pack("{s:s}", LANGUAGE, "python");
-    return labels;
-}
-
 static void write_sandbox(struct json_out *o, const struct http_request *rq, const char *state)
 {
-    json_auto_t *labels = labels_recall(dt_of(rq));
+    json_auto_t *labels = dt_note(dialect_base_of(rq)->engine, NOTE);
 
     json_kstr(o, "id", DT_SANDBOX);
     json_kstr(o, "name", DT_SANDBOX);
@@ -74,16 +60,18 @@ static void write_sandbox(struct json_out *o, const struct http_request *rq, con
     json_kstr(o, "state", state);
     json_kstr(o, "desiredState", state);
     json_key(o, "labels");
+    if (labels == NULL)
+        labels = json_pack("{s:s}", LANGUAGE, "python");
     json_value(o, labels);
     write_url(o, "toolboxProxyUrl", rq);
 }
 
 static void reply_sandbox(struct http_request *rq, const char *state)
 {
-    struct json_out o = dt_reply(dt_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     write_sandbox(&o, rq, state);
-    dt_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* False: the request has been replied to. */
@@ -100,12 +88,10 @@ static bool is_ours(struct http_request *rq)
 
 /* --- create, get, list ------------------------------------------------------------------------ */
 
-static int labels_keep(struct dt *dt, const json_t *labels, struct hf_error *err)
+static int labels_keep(struct engine *e, const json_t *labels, struct hf_error *err)
 {
     const char *name;
     json_t *v;
-    char *text;
-    int rc;
 
     if (labels == NULL || json_is_null(labels))
         return 0;
@@ -114,22 +100,19 @@ static int labels_keep(struct dt *dt, const json_t *labels, struct hf_error *err
     json_object_foreach ((json_t *)(uintptr_t)labels, name, v)
         if (!json_is_string(v))
             return hf_fail(err, HF_E_bad_type, "label %.60s must be a string", name);
-    text = json_dumps(labels, JSON_COMPACT);
-    rc = engine_note_set(dt->engine, NOTE, text, json_object_size(labels) > 0 ? strlen(text) : 0);
-    free(text);
-    return rc == 0 ? 0 : hf_fail(err, HF_E_body_too_large, "the labels are too large to store");
+    return dt_note_set(e, NOTE, labels, "labels", err);
 }
 
 /* Images and sizes do not apply: the sandbox already exists. */
 void dt_sandbox_create(struct http_request *rq)
 {
-    json_auto_t *body = dt_body(rq);
+    json_auto_t *body = dialect_object(rq);
     struct hf_error err = {0};
 
     if (body == NULL)
         return;
-    if (labels_keep(dt_of(rq), json_object_get(body, "labels"), &err) < 0)
-        dt_error(rq, &err);
+    if (labels_keep(dialect_base_of(rq)->engine, json_object_get(body, "labels"), &err) < 0)
+        http_reply_error(rq, &err);
     else
         reply_sandbox(rq, "started");
 }
@@ -142,7 +125,7 @@ void dt_sandbox_get(struct http_request *rq)
 
 void dt_sandbox_list(struct http_request *rq)
 {
-    struct json_out o = dt_reply(dt_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_key(&o, "items");
     json_open(&o, '[');
@@ -151,7 +134,7 @@ void dt_sandbox_list(struct http_request *rq)
     json_close(&o, '}');
     json_close(&o, ']');
     json_knull(&o, "nextCursor");
-    dt_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void dt_sandbox_proxy_url(struct http_request *rq)
@@ -160,9 +143,9 @@ void dt_sandbox_proxy_url(struct http_request *rq)
 
     if (!is_ours(rq))
         return;
-    o = dt_reply(dt_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     write_url(&o, "url", rq);
-    dt_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* No process uses port 1: clients request it only to get a ticket for their WebSockets. */
@@ -174,56 +157,44 @@ void dt_sandbox_preview(struct http_request *rq)
     if (!is_ours(rq))
         return;
     dt_ticket_new(rq, ticket);
-    o = dt_reply(dt_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&o, "sandboxId", DT_SANDBOX);
     write_url(&o, "url", rq);
     json_kstr(&o, "token", ticket);
     http_add_header(rq, "Cache-Control", "no-store");
-    dt_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- delete ----------------------------------------------------------------------------------- */
 
 struct dt_sandbox_shutdown {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    size_t left;             /* what is being terminated, plus one while the search continues */
+    struct call call;
+    size_t left; /* what is being terminated, plus one while the search continues */
 };
 
-static void ending_free(struct pending *p)
-{
-    pending_fini(p);
-    free(list_entry(p, struct dt_sandbox_shutdown, pending));
-}
+static const struct call_kind shutdown_kind = {.stays = true};
 
-static const struct pending_kind ending_kind = {.drain = NULL, .free = ending_free};
-
-static void ending_on_disconnect(void *user)
+static void shutdown_one_less(struct dt_sandbox_shutdown *e)
 {
-    ((struct dt_sandbox_shutdown *)user)->rq = NULL;
-}
+    struct http_request *rq;
 
-static void ending_one_less(struct dt_sandbox_shutdown *e)
-{
     if (--e->left > 0)
         return;
-    if (e->rq != NULL) {
-        http_set_user(e->rq, NULL, NULL);
-        reply_sandbox(e->rq, "destroyed");
-    }
-    ending_free(&e->pending);
+    rq = call_end(&e->call);
+    if (rq != NULL)
+        reply_sandbox(rq, "destroyed");
 }
 
 static void on_process_ended(void *arg, struct process *p, const struct survivors *left)
 {
     (void)p, (void)left;
-    ending_one_less(arg);
+    shutdown_one_less(arg);
 }
 
 static void on_session_ended(void *arg, const struct survivors *left, size_t ended)
 {
     (void)left, (void)ended;
-    ending_one_less(arg);
+    shutdown_one_less(arg);
 }
 
 static bool is_mine(const char *metadata)
@@ -234,12 +205,12 @@ static bool is_mine(const char *metadata)
     return via != NULL && strcmp(via, "daytona") == 0;
 }
 
-static void end_sessions(struct dt *dt, struct dt_sandbox_shutdown *e)
+static void end_sessions(struct engine *engine, struct dt_sandbox_shutdown *e)
 {
-    struct session *s, *next = session_next(dt->engine, NULL);
+    struct session *s, *next = session_next(engine, NULL);
 
     while ((s = next) != NULL) {
-        next = session_next(dt->engine, s);
+        next = session_next(engine, s);
         if (!is_mine(session_metadata(s)))
             continue;
         e->left++;
@@ -247,12 +218,12 @@ static void end_sessions(struct dt *dt, struct dt_sandbox_shutdown *e)
     }
 }
 
-static void end_processes(struct dt *dt, struct dt_sandbox_shutdown *e)
+static void end_processes(struct engine *engine, struct dt_sandbox_shutdown *e)
 {
     struct process *p = NULL;
     struct process_view v;
 
-    while ((p = engine_next(dt->engine, p)) != NULL) {
+    while ((p = engine_next(engine, p)) != NULL) {
         process_view(p, &v);
         if (!v.running || !is_mine(v.metadata_json))
             continue;
@@ -264,17 +235,14 @@ static void end_processes(struct dt *dt, struct dt_sandbox_shutdown *e)
 /* Terminates what this dialect has started. The daemon may be shared, and it stays. */
 void dt_sandbox_delete(struct http_request *rq)
 {
-    struct dt *dt = dt_of(rq);
+    struct engine *engine = dialect_base_of(rq)->engine;
     struct dt_sandbox_shutdown *e;
 
     if (!is_ours(rq))
         return;
-    e = hf_xalloc(sizeof *e);
-    e->rq = rq;
+    e = call_begin(rq, &shutdown_kind, sizeof *e);
     e->left = 1;
-    pending_init(&e->pending, &dt->pending, &ending_kind);
-    http_set_user(rq, e, ending_on_disconnect);
-    end_sessions(dt, e);
-    end_processes(dt, e);
-    ending_one_less(e);
+    end_sessions(engine, e);
+    end_processes(engine, e);
+    shutdown_one_less(e);
 }

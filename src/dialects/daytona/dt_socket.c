@@ -12,46 +12,32 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/console.h"
 #include "dialects/daytona/daytona.h"
 #include "transport/auth.h"
 #include "transport/ws.h"
 
-struct socket {
-    struct pending pending;
-    struct dt *dt;
-    struct ws *ws;
-    struct timer *timer; /* authentication, then the pings */
-    bool known, closing;
+struct dt_socket {
+    const struct auth *auth;
+    struct console *console; /* never has a process */
+    struct timer *timer;     /* authentication, then the pings */
+    bool known;
 };
 
-static void socket_free(struct pending *p)
+static void socket_close(struct dt_socket *s, int code, const char *reason)
 {
-    struct socket *s = list_entry(p, struct socket, pending);
-
-    timer_close(s->timer);
-    pending_fini(p);
-    free(s);
-}
-
-static const struct pending_kind socket_kind = {.drain = NULL, .free = socket_free};
-
-static void socket_close(struct socket *s, int code, const char *reason)
-{
-    if (s->closing)
-        return;
-    s->closing = true;
     timer_stop(s->timer);
-    ws_close(s->ws, code, reason);
+    console_close(s->console, code, reason);
 }
 
-static void send_text(struct socket *s, const char *text)
+static void send_text(struct dt_socket *s, const char *text)
 {
-    ws_send_text(s->ws, text, strlen(text));
+    ws_send_text(console_ws(s->console), text, strlen(text));
 }
 
 static void on_timer(struct timer *t, void *arg)
 {
-    struct socket *s = arg;
+    struct dt_socket *s = arg;
 
     if (!s->known) {
         socket_close(s, 1008, "no token was sent");
@@ -62,11 +48,12 @@ static void on_timer(struct timer *t, void *arg)
 }
 
 /* "44" refuses a connect. */
-static void connect(struct socket *s, const char *token)
+static void connect(struct dt_socket *s, const char *token)
 {
-    enum role role = auth_token_role(s->dt->auth, token, strlen(token), NULL);
+    struct ws *ws = console_ws(s->console);
+    enum role role = auth_token_role(s->auth, token, strlen(token), NULL);
 
-    ws_set_trusted(s->ws, role);
+    ws_set_trusted(ws, role);
     s->known = s->known || role != ROLE_NONE;
     if (s->known) {
         send_text(s, "40{\"sid\":\"" DT_SANDBOX "\"}");
@@ -77,13 +64,11 @@ static void connect(struct socket *s, const char *token)
     socket_close(s, 1008, "unauthorized");
 }
 
-static void on_text(void *arg, const char *text, size_t len)
+static void socket_text(struct console *c, const char *text, size_t len)
 {
-    struct socket *s = arg;
+    struct dt_socket *s = console_user(c);
     char *token;
 
-    if (s->closing)
-        return;
     switch (dt_decode_packet(text, len, &token)) {
     case DT_PACKET_CONNECT: connect(s, token); break;
     case DT_PACKET_PING: send_text(s, "3"); break;
@@ -93,41 +78,46 @@ static void on_text(void *arg, const char *text, size_t len)
     free(token);
 }
 
-static size_t on_binary(void *arg, const void *bytes, size_t len, bool last)
+static size_t socket_binary(struct console *c, const void *bytes, size_t len, bool last)
 {
-    (void)arg, (void)bytes, (void)last;
+    (void)c, (void)bytes, (void)last;
     return len;
 }
 
-static void on_drain(void *arg)
+static void socket_free(struct dt_socket *s)
 {
-    (void)arg;
+    timer_close(s->timer);
+    free(s);
 }
 
-static void on_closed(void *arg, int code)
+static void socket_closed(struct console *c, int code)
 {
     (void)code;
-    socket_free(&((struct socket *)arg)->pending);
+    socket_free(console_user(c));
 }
 
-static const struct ws_ops ops = {
-    .on_text = on_text,
-    .on_binary = on_binary,
-    .on_drain = on_drain,
-    .on_closed = on_closed,
+static const struct console_ops ops = {
+    .text = socket_text,
+    .binary = socket_binary,
+    .closed = socket_closed,
 };
 
 void dt_socket(struct http_request *rq)
 {
-    struct dt *dt = dt_of(rq);
-    struct socket *s = hf_xalloc(sizeof *s);
+    struct dialect_base *b = dialect_base_of(rq);
+    struct dt_socket *s = hf_xalloc(sizeof *s);
+    const struct console_open o = {.ops = &ops, .user = s, .pending = &b->pending};
+    struct hf_error err;
     char hello[160];
 
-    s->dt = dt;
+    s->auth = b->host.auth;
     s->known = http_role(rq) != ROLE_NONE; /* by a header, or because no token is required */
-    s->timer = timer_new(dt->loop, on_timer, s);
-    pending_init(&s->pending, &dt->pending, &socket_kind);
-    s->ws = ws_accept(rq, NULL, &ops, s);
+    s->timer = timer_new(b->loop, on_timer, s);
+    s->console = console_open(rq, &o, &err);
+    if (s->console == NULL) {
+        socket_free(s);
+        return;
+    }
     snprintf(hello, sizeof hello,
              "0{\"sid\":\"" DT_SANDBOX
              "\",\"upgrades\":[],\"pingInterval\":%d,\"pingTimeout\":20000,\"maxPayload\":%d}",

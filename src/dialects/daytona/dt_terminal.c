@@ -17,9 +17,9 @@
 
 /* --- control -------------------------------------------------------------------------------- */
 
-static struct json_out control(struct dt *dt, const char *status)
+static struct json_out control(struct dialect_base *b, const char *status)
 {
-    struct json_out o = dt_reply(dt);
+    struct json_out o = dialect_reply_open(b);
 
     json_kstr(&o, "type", "control");
     json_kstr(&o, "status", status);
@@ -62,7 +62,7 @@ static void write_exit_of(struct json_out *o, const struct exit_record *x)
 
 static void close_exited(struct console *c, const struct exit_record *x)
 {
-    struct json_out o = dt_reply(console_user(c));
+    struct json_out o = dialect_reply_open(console_user(c));
 
     write_exit_of(&o, x);
     json_close(&o, '}');
@@ -109,14 +109,14 @@ static const struct console_ops ops_plain = {
 
 void dt_pty_attach(struct http_request *rq, struct process *p)
 {
-    struct dt *dt = dt_of(rq);
+    struct dialect_base *b = dialect_base_of(rq);
     char protocol[DT_PROTOCOL_BYTES];
     const struct console_open o = {
         .process = p,
         .viewer = {.since = SINCE_LAST, .offset = REPLAY_BYTES, .only_stream = -1},
         .ops = ws_is_offered(rq, DT_EXIT_CONTROL) ? &ops_with_control : &ops_plain,
-        .user = dt,
-        .pending = &dt->pending,
+        .user = b,
+        .pending = &b->pending,
         .text_max = LIMIT_DT_INPUT_BYTES,
         .protocol = dt_protocol(rq, protocol),
     };
@@ -129,7 +129,7 @@ void dt_pty_attach(struct http_request *rq, struct process *p)
             dt_pty_refuse(rq, err.detail);
         return;
     }
-    hello = control(dt, "connected");
+    hello = control(b, "connected");
     send_control(console_ws(c), &hello);
 }
 
@@ -150,45 +150,24 @@ void dt_pty_connect(struct http_request *rq)
 
 /* --- a refusal that the client can show ------------------------------------------------------- */
 
-static void refused_text(void *arg, const char *text, size_t len)
-{
-    (void)arg, (void)text, (void)len;
-}
-
-static size_t refused_binary(void *arg, const void *bytes, size_t len, bool last)
-{
-    (void)arg, (void)bytes, (void)last;
-    return len;
-}
-
-static void refused_drain(void *arg)
-{
-    (void)arg;
-}
-
-static void refused_closed(void *arg, int code)
-{
-    (void)arg, (void)code;
-}
-
-static const struct ws_ops refused_ops = {
-    .on_text = refused_text,
-    .on_binary = refused_binary,
-    .on_drain = refused_drain,
-    .on_closed = refused_closed,
-};
-
 void dt_pty_refuse(struct http_request *rq, const char *reason)
 {
-    struct dt *dt = dt_of(rq);
+    static const struct console_ops ops = {0}; /* a closing console ignores what the client sends */
+    struct dialect_base *b = dialect_base_of(rq);
     char protocol[DT_PROTOCOL_BYTES];
-    struct ws *ws = ws_accept(rq, dt_protocol(rq, protocol), &refused_ops, NULL);
-    struct json_out o = control(dt, "error");
+    const struct console_open open = {
+        .ops = &ops, .pending = &b->pending, .protocol = dt_protocol(rq, protocol)};
+    struct hf_error err;
+    struct console *c = console_open(rq, &open, &err);
     struct buf text = {0};
+    struct json_out o;
 
+    if (c == NULL)
+        return;
     buf_printf(&text, "Failed to connect to PTY session: %s", reason);
+    o = control(b, "error");
     json_kstr(&o, "error", buf_cstr(&text));
-    send_control(ws, &o);
+    send_control(console_ws(c), &o);
     buf_fini(&text);
-    ws_close(ws, 1011, "failed to connect to PTY session");
+    console_close(c, 1011, "failed to connect to PTY session");
 }
