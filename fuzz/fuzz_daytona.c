@@ -25,41 +25,30 @@ static void check_refusal(int rc, const struct hf_error *err)
     check(rc == 0 || (err->code != HF_OK && err->detail[0] != '\0'));
 }
 
-static void try_execute(const json_t *tree, bool code)
+static void check_taken(const struct dt_request *a, enum dt_body kind)
 {
-    struct hf_error err = {0};
-    struct dt_execute_request a;
-    int rc = code ? dt_decode_code(&a, tree, &err) : dt_decode_execute(&a, tree, &err);
+    bool command = kind == DT_EXECUTE || kind == DT_EXEC;
 
-    check_refusal(rc, &err);
-    if (rc == 0) {
-        check((code ? a.code : a.command) != NULL && (a.language != NULL) == code);
-        check(a.timeout_s >= 0 && a.timeout_s <= LIMIT_DURATION_MS / 1000);
-        check(a.argc <= LIMIT_ARGS && a.env_count <= LIMIT_ENV);
-        check(a.cwd == NULL || a.cwd[0] != '\0');
-    }
-    dt_execute_request_fini(&a);
+    check((a->command != NULL) == command && (a->id != NULL) == (kind == DT_PTY));
+    check((a->code != NULL) == (kind == DT_CODE) && (a->language != NULL) == (kind == DT_CODE));
+    check(a->timeout_s >= 0 && a->timeout_s <= LIMIT_DURATION_MS / 1000);
+    check(a->arg_count <= LIMIT_ARGS && a->env_count <= LIMIT_ENV);
+    check(a->cwd == NULL || a->cwd[0] != '\0');
+    check(a->rows >= 0 && a->rows <= LIMIT_DT_SIZE && a->cols >= 0 && a->cols <= LIMIT_DT_SIZE);
 }
 
-static void try_rest(const json_t *tree)
+static void try_bodies(const json_t *tree)
 {
-    struct hf_error err = {0};
-    struct dt_exec_request exec;
-    struct dt_pty_request pty;
-    int64_t rows, cols;
-    int rc = dt_decode_exec(&exec, tree, &err);
+    for (int kind = 0; kind < DT_BODIES; kind++) {
+        struct hf_error err = {0};
+        struct dt_request a = {0};
+        int rc = dt_decode(&a, (enum dt_body)kind, tree, &err);
 
-    check_refusal(rc, &err);
-    check(rc < 0 || exec.command != NULL);
-    err = (struct hf_error){0};
-    rc = dt_decode_pty(&pty, tree, &err);
-    check_refusal(rc, &err);
-    check(rc < 0 || (pty.id != NULL && pty.rows <= LIMIT_DT_SIZE && pty.cols <= LIMIT_DT_SIZE));
-    dt_pty_request_fini(&pty);
-    err = (struct hf_error){0};
-    rc = dt_decode_size(tree, &rows, &cols, &err);
-    check_refusal(rc, &err);
-    check(rc < 0 || (rows >= 0 && rows <= LIMIT_DT_SIZE && cols >= 0 && cols <= LIMIT_DT_SIZE));
+        check_refusal(rc, &err);
+        if (rc == 0)
+            check_taken(&a, (enum dt_body)kind);
+        dt_request_fini(&a);
+    }
 }
 
 static void try_text(const char *text)
@@ -107,11 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_bytes(text, size);
     try_text(text);
     tree = json_parse(text, size, NULL);
-    if (json_is_object(tree)) {
-        try_execute(tree, false);
-        try_execute(tree, true);
-        try_rest(tree);
-    }
+    if (json_is_object(tree))
+        try_bodies(tree);
     json_decref(tree);
     free(text);
     return 0;

@@ -83,14 +83,12 @@ TEST(variables_have_names_that_a_shell_takes)
 
 static int execute(const char *text, int64_t *timeout_s)
 {
-    struct dt_execute_request a;
+    struct dt_request a = {.tree = tree(text)};
     struct hf_error err = {0};
-    json_t *t = tree(text);
-    int rc = dt_decode_execute(&a, t, &err);
+    int rc = dt_decode(&a, DT_EXECUTE, a.tree, &err);
 
     *timeout_s = a.timeout_s;
-    dt_execute_request_fini(&a);
-    json_decref(t);
+    dt_request_fini(&a);
     return rc;
 }
 
@@ -114,34 +112,36 @@ TEST(a_command_must_be_one_and_a_time_out_a_number_of_seconds)
 
 TEST(a_command_of_a_session_may_be_asked_for_in_two_ways)
 {
-    struct dt_exec_request a;
+    struct dt_request a = {0};
     struct hf_error err = {0};
     json_t *t = tree("{\"command\":\"ls\",\"async\":true}");
 
-    EXPECT_INT(dt_decode_exec(&a, t, &err), 0);
+    EXPECT_INT(dt_decode(&a, DT_EXEC, t, &err), 0);
     EXPECT(a.async && a.echo);
     json_decref(t);
+    a = (struct dt_request){0};
     t = tree("{\"command\":\"ls\",\"runAsync\":true,\"suppressInputEcho\":true}");
-    EXPECT_INT(dt_decode_exec(&a, t, &err), 0);
+    EXPECT_INT(dt_decode(&a, DT_EXEC, t, &err), 0);
     EXPECT(a.async && !a.echo);
     json_decref(t);
     t = tree("{\"command\":\"ls\",\"runAsync\":\"yes\"}");
-    EXPECT(dt_decode_exec(&a, t, &err) < 0);
+    EXPECT(dt_decode(&a, DT_EXEC, t, &err) < 0);
     json_decref(t);
 }
 
 TEST(sizes_have_a_bound_and_zero_is_none)
 {
     struct hf_error err = {0};
-    int64_t n = 0, rows, cols;
+    struct dt_request a = {0};
+    int64_t n = 0;
     json_t *t = tree("{\"rows\":1000,\"cols\":0}");
 
-    EXPECT_INT(dt_decode_size(t, &rows, &cols, &err), 0);
-    EXPECT_INT(rows, 1000);
-    EXPECT_INT(cols, 0);
+    EXPECT_INT(dt_decode(&a, DT_SIZE, t, &err), 0);
+    EXPECT_INT(a.rows, 1000);
+    EXPECT_INT(a.cols, 0);
     json_decref(t);
     t = tree("{\"rows\":1001,\"cols\":10}");
-    EXPECT(dt_decode_size(t, &rows, &cols, &err) < 0);
+    EXPECT(dt_decode(&a, DT_SIZE, t, &err) < 0);
     json_decref(t);
     EXPECT_INT(dt_decode_side(NULL, "rows", &n, &err), 0);
     EXPECT_INT(dt_decode_side("40", "rows", &n, &err), 0);

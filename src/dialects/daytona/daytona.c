@@ -97,6 +97,19 @@ struct session *dt_session(struct http_request *rq)
     return s;
 }
 
+bool dt_request(struct http_request *rq, enum dt_body kind, struct dt_request *a)
+{
+    struct hf_error err = {0};
+
+    *a = (struct dt_request){.tree = dialect_object(rq)};
+    if (a->tree == NULL)
+        return false;
+    if (dt_decode(a, kind, a->tree, &err) == 0)
+        return true;
+    http_reply_error(rq, &err);
+    return false;
+}
+
 /* A route that is not for upgrades only has not been checked before. */
 bool dt_upgrade_ok(struct http_request *rq)
 {

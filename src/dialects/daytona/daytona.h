@@ -43,6 +43,8 @@ void dt_fail(struct http_request *rq, int status, const char *code, const char *
     __attribute__((format(printf, 4, 5)));
 
 /* daytona.c: what requests have in common. NULL or false: the request has been replied to. */
+/* Decodes the body. Call dt_request_fini() in either case. */
+bool dt_request(struct http_request *rq, enum dt_body kind, struct dt_request *a);
 struct session *dt_session(struct http_request *rq);
 bool dt_upgrade_ok(struct http_request *rq); /* is the handshake valid? */
 /* The subprotocol to accept from those offered; NULL: none. */

@@ -15,8 +15,9 @@
 #include "dialects/common/spawn_decode.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-#define FIELD(t, n, k, m, ...)                                                                     \
-    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(t, m), .nullable = true, __VA_ARGS__)
+#define FIELD(n, k, m, ...)                                                                        \
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct dt_request, m),                \
+           .nullable = true, __VA_ARGS__)
 
 /* --- versions ---------------------------------------------------------------------------- */
 
@@ -123,132 +124,70 @@ const char *dt_decode_offered_version(const char *offered, char out[DT_PROTOCOL_
     return out;
 }
 
-/* --- execute, code-run ------------------------------------------------------------------------ */
+/* --- bodies ----------------------------------------------------------------------------------- */
 
-struct execute_body {
-    const char *command, *cwd, *code, *language;
-    json_t *argv, *envs, *timeout;
-};
-
-#define EXECUTE(n, k, m, ...) FIELD(struct execute_body, n, k, m, __VA_ARGS__)
 static const struct json_field execute_fields[] = {
-    EXECUTE("command", STR, command, .required = true),
-    EXECUTE("cwd", STR, cwd, ),
-    EXECUTE("envs", ANY, envs, ),
-    EXECUTE("timeout", ANY, timeout, ),
+    FIELD("command", STR, command, .required = true),
+    FIELD("cwd", STR, cwd, ),
+    FIELD("envs", ANY, envs, ),
+    FIELD("timeout", ANY, timeout, ),
 };
 static const struct json_field code_fields[] = {
-    EXECUTE("code", STR, code, .required = true),
-    EXECUTE("language", STR, language, .required = true),
-    EXECUTE("argv", ARRAY, argv, ),
-    EXECUTE("envs", ANY, envs, ),
-    EXECUTE("timeout", ANY, timeout, ),
+    FIELD("code", STR, code, .required = true),
+    FIELD("language", STR, language, .required = true),
+    FIELD("argv", ARRAY, argv, ),
+    FIELD("envs", ANY, envs, ),
+    FIELD("timeout", ANY, timeout, ),
+};
+static const struct json_field exec_fields[] = {
+    FIELD("command", STR, command, .required = true),
+    FIELD("runAsync", BOOL, run_async, ),
+    FIELD("async", BOOL, async, ),
+    FIELD("suppressInputEcho", BOOL, suppress, ),
+};
+static const struct json_field pty_fields[] = {
+    FIELD("id", STR, id, .required = true),
+    FIELD("cwd", STR, cwd, ),
+    FIELD("envs", ANY, envs, ),
+    FIELD("rows", INT, rows, .min = 0, .max = INT32_MAX),
+    FIELD("cols", INT, cols, .min = 0, .max = INT32_MAX),
+    FIELD("lazyStart", BOOL, lazy, ),
+};
+static const struct json_field size_fields[] = {
+    FIELD("rows", INT, rows, .required = true, .min = 0, .max = INT32_MAX),
+    FIELD("cols", INT, cols, .required = true, .min = 0, .max = INT32_MAX),
 };
 
-static int decode_timeout(const json_t *v, int64_t *out, struct hf_error *err)
+static int check_command(const struct dt_request *a, struct hf_error *err)
 {
-    if (v == NULL || json_is_null(v))
+    if (a->command[strspn(a->command, " \t\r\n")] != '\0')
         return 0;
-    if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > UINT32_MAX)
-        return hf_fail_field(err, HF_E_bad_value, "timeout",
-                             "timeout must be a whole number of seconds, 0 for none");
-    *out = json_integer_value(v);
-    if (*out > LIMIT_DURATION_MS / 1000)
-        *out = LIMIT_DURATION_MS / 1000;
-    return 0;
+    return hf_fail_field(err, HF_E_bad_value, "command", "command must not be empty");
 }
 
-static int decode_execute(struct dt_execute_request *a, const struct execute_body *b,
-                          struct hf_error *err)
-{
-    int rc = decode_timeout(b->timeout, &a->timeout_s, err);
-
-    if (rc == 0 && b->envs != NULL && !json_is_null(b->envs))
-        rc = dt_decode_env(b->envs, &a->env, &a->env_count, err);
-    if (rc == 0 && b->argv != NULL)
-        rc = spawn_request_args(b->argv, &a->argv, &a->argc, err);
-    a->command = b->command;
-    a->code = b->code;
-    a->language = b->language;
-    a->cwd = b->cwd != NULL && b->cwd[0] != '\0' ? b->cwd : NULL;
-    return rc;
-}
-
-static int check_blank(const char *text, const char *field, struct hf_error *err)
-{
-    if (text[strspn(text, " \t\r\n")] != '\0')
-        return 0;
-    return hf_fail_field(err, HF_E_bad_value, field, "%s must not be empty", field);
-}
-
-int dt_decode_execute(struct dt_execute_request *a, const json_t *body, struct hf_error *err)
-{
-    struct execute_body b = {0};
-    int rc;
-
-    *a = (struct dt_execute_request){0};
-    rc = json_decode_known(body, execute_fields, COUNT(execute_fields), &b, err);
-    if (rc == 0)
-        rc = check_blank(b.command, "command", err);
-    return rc == 0 ? decode_execute(a, &b, err) : rc;
-}
-
-int dt_decode_code(struct dt_execute_request *a, const json_t *body, struct hf_error *err)
+static int check_language(const struct dt_request *a, struct hf_error *err)
 {
     static const char *const known[] = {"python", "javascript", "typescript"};
-    struct execute_body b = {0};
-    int rc;
 
-    *a = (struct dt_execute_request){0};
-    rc = json_decode_known(body, code_fields, COUNT(code_fields), &b, err);
-    if (rc < 0)
-        return rc;
     for (size_t i = 0; i < COUNT(known); i++)
-        if (strcmp(b.language, known[i]) == 0)
-            return decode_execute(a, &b, err);
+        if (strcmp(a->language, known[i]) == 0)
+            return 0;
     return hf_fail_field(err, HF_E_bad_value, "language",
                          "language must be python, javascript or typescript");
 }
-
-void dt_execute_request_fini(struct dt_execute_request *a)
-{
-    free(a->argv);
-    free(a->env);
-}
-
-/* --- sessions --------------------------------------------------------------------------------- */
-
-struct exec_body {
-    const char *command;
-    bool run_async, async, suppress;
-};
-
-#define EXEC(n, k, m, ...) FIELD(struct exec_body, n, k, m, __VA_ARGS__)
-static const struct json_field exec_fields[] = {
-    EXEC("command", STR, command, .required = true),
-    EXEC("runAsync", BOOL, run_async, ),
-    EXEC("async", BOOL, async, ),
-    EXEC("suppressInputEcho", BOOL, suppress, ),
-};
-
-int dt_decode_exec(struct dt_exec_request *a, const json_t *body, struct hf_error *err)
-{
-    struct exec_body b = {0};
-    int rc = json_decode_known(body, exec_fields, COUNT(exec_fields), &b, err);
-
-    if (rc == 0)
-        rc = check_blank(b.command, "command", err);
-    *a = (struct dt_exec_request){b.command, b.run_async || b.async, !b.suppress};
-    return rc;
-}
-
-/* --- terminals -------------------------------------------------------------------------------- */
 
 static int check_side(int64_t n, const char *name, struct hf_error *err)
 {
     if (n >= 0 && n <= LIMIT_DT_SIZE)
         return 0;
     return hf_fail_field(err, HF_E_bad_size, name, "%s must be at most %d", name, LIMIT_DT_SIZE);
+}
+
+static int check_sides(const struct dt_request *a, struct hf_error *err)
+{
+    int rc = check_side(a->rows, "rows", err);
+
+    return rc == 0 ? check_side(a->cols, "cols", err) : rc;
 }
 
 int dt_decode_side(const char *text, const char *name, int64_t *out, struct hf_error *err)
@@ -269,59 +208,58 @@ int dt_decode_pty_id(const char *id, struct hf_error *err)
                          LIMIT_DT_PTY_ID_BYTES);
 }
 
-struct pty_body {
-    const char *id, *cwd;
-    int64_t rows, cols;
-    json_t *envs;
-    bool lazy;
-};
-
-#define PTY(n, k, m, ...) FIELD(struct pty_body, n, k, m, __VA_ARGS__)
-static const struct json_field pty_fields[] = {
-    PTY("id", STR, id, .required = true),
-    PTY("cwd", STR, cwd, ),
-    PTY("envs", ANY, envs, ),
-    PTY("rows", INT, rows, .min = 0, .max = INT32_MAX),
-    PTY("cols", INT, cols, .min = 0, .max = INT32_MAX),
-    PTY("lazyStart", BOOL, lazy, ),
-};
-static const struct json_field size_fields[] = {
-    PTY("rows", INT, rows, .required = true, .min = 0, .max = INT32_MAX),
-    PTY("cols", INT, cols, .required = true, .min = 0, .max = INT32_MAX),
-};
-
-int dt_decode_pty(struct dt_pty_request *a, const json_t *body, struct hf_error *err)
+static int check_pty(const struct dt_request *a, struct hf_error *err)
 {
-    struct pty_body b = {0};
-    int rc = json_decode_known(body, pty_fields, COUNT(pty_fields), &b, err);
+    int rc = dt_decode_pty_id(a->id, err);
 
-    *a = (struct dt_pty_request){.id = b.id, .rows = b.rows, .cols = b.cols, .lazy = b.lazy};
-    if (rc < 0 || (rc = dt_decode_pty_id(b.id, err)) < 0 ||
-        (rc = check_side(b.rows, "rows", err)) < 0)
-        return rc;
-    if ((rc = check_side(b.cols, "cols", err)) < 0)
-        return rc;
-    a->cwd = b.cwd != NULL && b.cwd[0] != '\0' ? b.cwd : NULL;
-    if (b.envs == NULL || json_is_null(b.envs))
+    return rc == 0 ? check_sides(a, err) : rc;
+}
+
+static const struct {
+    const struct json_field *fields;
+    size_t count;
+    int (*check)(const struct dt_request *a, struct hf_error *err);
+} bodies[DT_BODIES] = {
+    [DT_EXECUTE] = {execute_fields, COUNT(execute_fields), check_command},
+    [DT_CODE] = {code_fields, COUNT(code_fields), check_language},
+    [DT_EXEC] = {exec_fields, COUNT(exec_fields), check_command},
+    [DT_PTY] = {pty_fields, COUNT(pty_fields), check_pty},
+    [DT_SIZE] = {size_fields, COUNT(size_fields), check_sides},
+};
+
+static int decode_timeout(const json_t *v, int64_t *out, struct hf_error *err)
+{
+    if (v == NULL)
         return 0;
-    return dt_decode_env(b.envs, &a->env, &a->env_count, err);
+    if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > UINT32_MAX)
+        return hf_fail_field(err, HF_E_bad_value, "timeout",
+                             "timeout must be a whole number of seconds, 0 for none");
+    *out = json_integer_value(v);
+    if (*out > LIMIT_DURATION_MS / 1000)
+        *out = LIMIT_DURATION_MS / 1000;
+    return 0;
 }
 
-void dt_pty_request_fini(struct dt_pty_request *a)
+int dt_decode(struct dt_request *a, enum dt_body kind, const json_t *body, struct hf_error *err)
 {
-    free(a->env);
-}
+    int rc = json_decode_known(body, bodies[kind].fields, bodies[kind].count, a, err);
 
-int dt_decode_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err)
-{
-    struct pty_body b = {0};
-    int rc = json_decode_known(body, size_fields, COUNT(size_fields), &b, err);
-
-    if (rc < 0 || (rc = check_side(b.rows, "rows", err)) < 0)
+    if (rc < 0 || (rc = bodies[kind].check(a, err)) < 0 ||
+        (rc = decode_timeout(a->timeout, &a->timeout_s, err)) < 0 ||
+        (rc = dt_decode_env(a->envs, &a->env, &a->env_count, err)) < 0)
         return rc;
-    *rows = b.rows;
-    *cols = b.cols;
-    return check_side(b.cols, "cols", err);
+    if (a->cwd != NULL && a->cwd[0] == '\0')
+        a->cwd = NULL;
+    a->async = a->async || a->run_async;
+    a->echo = !a->suppress;
+    return a->argv != NULL ? spawn_request_args(a->argv, &a->args, &a->arg_count, err) : 0;
+}
+
+void dt_request_fini(struct dt_request *a)
+{
+    free(a->args);
+    free(a->env);
+    json_decref(a->tree);
 }
 
 /* --- artifacts -------------------------------------------------------------------------------- */

@@ -27,38 +27,34 @@ enum dt_split {
 /* version: as the client sent it, or NULL; split: X-Daytona-Split-Output, or NULL. */
 enum dt_split dt_split_for(const char *version, const char *split);
 
-/* One command, or a piece of code, that runs to its end. */
-struct dt_execute_request {
-    const char *command, *cwd, *code, *language;
-    int64_t timeout_s;
-    const char **argv;
-    size_t argc;
+/* The bodies that clients send, and what a decoded one says; the rest is NULL or 0. */
+enum dt_body {
+    DT_EXECUTE, /* a command that runs to its end */
+    DT_CODE,    /* the same for code */
+    DT_EXEC,    /* a command for a session */
+    DT_PTY,
+    DT_SIZE, /* of a PTY */
+    DT_BODIES,
+};
+struct dt_request {
+    json_t *tree; /* owned, if the request came with one */
+    const char *command, *cwd, *code, *language, *id;
+    int64_t timeout_s, rows, cols;
+    bool async, echo, lazy;
+    const char **args;
+    size_t arg_count;
     struct spec_env *env;
     size_t env_count;
+    /* As sent. */
+    json_t *argv, *envs, *timeout;
+    bool run_async, suppress;
 };
-int dt_decode_execute(struct dt_execute_request *a, const json_t *body, struct hf_error *err);
-int dt_decode_code(struct dt_execute_request *a, const json_t *body, struct hf_error *err);
-void dt_execute_request_fini(struct dt_execute_request *a);
-
-struct dt_exec_request {
-    const char *command;
-    bool async, echo;
-};
-int dt_decode_exec(struct dt_exec_request *a, const json_t *body, struct hf_error *err);
-
-struct dt_pty_request {
-    const char *id, *cwd;
-    int64_t rows, cols; /* 0: absent */
-    bool lazy;
-    struct spec_env *env;
-    size_t env_count;
-};
-int dt_decode_pty(struct dt_pty_request *a, const json_t *body, struct hf_error *err);
-void dt_pty_request_fini(struct dt_pty_request *a);
+/* Call dt_request_fini() in either case. */
+int dt_decode(struct dt_request *a, enum dt_body kind, const json_t *body, struct hf_error *err);
+void dt_request_fini(struct dt_request *a);
 int dt_decode_pty_id(const char *id, struct hf_error *err);
 /* As in a query: NULL and 0 mean "absent". */
 int dt_decode_side(const char *text, const char *name, int64_t *out, struct hf_error *err);
-int dt_decode_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err);
 
 /* Variables whose names a shell accepts. *out is malloc'd, also on failure. */
 int dt_decode_env(const json_t *envs, struct spec_env **out, size_t *count, struct hf_error *err);

@@ -96,23 +96,38 @@ static const struct collect_call_ops ops = {
         "the daemon is being replaced; the command keeps running, but its output is lost",
 };
 
-static void one_shot_begin(struct http_request *rq, struct spawn_spec *spec,
-                           const struct dt_execute_request *a)
+/* Runs these words of a shell, then the request's arguments. `input` NULL: none. */
+static void one_shot_begin(struct http_request *rq, const struct dt_request *a,
+                           const char *const *words, size_t count, const char *input)
 {
+    const char **args = hf_xalloc((count + a->arg_count + 1) * sizeof *args);
     struct one_shot *r = hf_xalloc(sizeof *r);
     json_auto_t *kept = NULL;
-    struct spec_env *env = dt_env(dt_of(rq), a->env, a->env_count, &spec->env_count, &kept);
+    struct spec_env *env;
+    struct spawn_spec spec;
 
-    spec->env = env;
-    spec->cwd = a->cwd;
-    spec->timeout_ms = a->timeout_s * 1000;
-    spec->grace_ms = 0;
-    spec->source = SOURCE_AGENT;
-    spec->metadata_json = DT_METADATA;
+    memcpy(args, words, count * sizeof *args);
+    for (size_t i = 0; i < a->arg_count; i++)
+        args[count + i] = a->args[i];
+    spec_init(&spec);
+    env = dt_env(dt_of(rq), a->env, a->env_count, &spec.env_count, &kept);
+    spec.command = "/bin/sh";
+    spec.args = args;
+    spec.arg_count = count + a->arg_count;
+    spec.env = env;
+    spec.cwd = a->cwd;
+    spec.stdin_mode = input != NULL ? STDIN_DEFAULT : STDIN_NULL;
+    spec.input = input;
+    spec.input_len = input != NULL ? strlen(input) : 0;
+    spec.timeout_ms = a->timeout_s * 1000;
+    spec.grace_ms = 0;
+    spec.source = SOURCE_AGENT;
+    spec.metadata_json = DT_METADATA;
     r->timeout_s = a->timeout_s;
     r->code = a->code != NULL;
-    collect_call_begin(&r->run, &ops, rq, spec, LIMIT_DT_RESULT_BYTES);
+    collect_call_begin(&r->run, &ops, rq, &spec, LIMIT_DT_RESULT_BYTES);
     free(env);
+    free(args);
 }
 
 /* --- the command ------------------------------------------------------------------------ */
@@ -132,82 +147,50 @@ static const char *command_shell(void)
  * A line that is too long for an argument becomes the shell's input, as it always does in the
  * original. Commands in it that read their input would then read the rest of the line.
  */
-static void run_command(struct http_request *rq, const struct dt_execute_request *a)
+static void run_command(struct http_request *rq, const struct dt_request *a)
 {
-    const char *args[] = {"-c", JOIN, "sh", command_shell(), "-c", a->command};
+    const char *const words[] = {"-c", JOIN, "sh", command_shell(), "-c", a->command};
     bool longer = strlen(a->command) > ARG_BYTES;
-    struct spawn_spec spec;
 
-    spec_init(&spec);
-    spec.command = "/bin/sh";
-    spec.args = args;
-    spec.arg_count = longer ? 4 : 6;
-    spec.stdin_mode = STDIN_NULL;
-    if (longer) {
-        spec.stdin_mode = STDIN_DEFAULT;
-        spec.input = a->command;
-        spec.input_len = strlen(a->command);
-    }
-    one_shot_begin(rq, &spec, a);
+    one_shot_begin(rq, a, words, longer ? 4 : 6, longer ? a->command : NULL);
 }
 
 void dt_execute(struct http_request *rq)
 {
-    json_auto_t *body = dialect_object(rq);
-    struct hf_error err = {0};
-    struct dt_execute_request a;
+    struct dt_request a;
 
-    if (body == NULL)
-        return;
-    if (dt_decode_execute(&a, body, &err) < 0)
-        http_reply_error(rq, &err);
-    else
+    if (dt_request(rq, DT_EXECUTE, &a))
         run_command(rq, &a);
-    dt_execute_request_fini(&a);
+    dt_request_fini(&a);
 }
 
 /* The code is the program's input, so that no shell and no argument limit affects it. */
-static void run_code(struct http_request *rq, const struct dt_execute_request *a)
+static void run_code(struct http_request *rq, const struct dt_request *a)
 {
-    static const char *const python[] = {"-c", JOIN, "sh", "python3", "-u", "-"};
-    static const char *const node[] = {"-c", JOIN, "sh", "node", "-"};
-    static const char *const ts[] = {"-c", TYPESCRIPT, "sh"};
-    bool is_node = strcmp(a->language, "javascript") == 0;
-    bool is_python = strcmp(a->language, "python") == 0;
-    const char *const *head = is_python ? python : is_node ? node : ts;
-    size_t n = is_python ? 6 : is_node ? 5 : 3;
-    const char **args = hf_xalloc((n + a->argc) * sizeof *args);
+    static const struct {
+        const char *language, *words[6], *before;
+        size_t count;
+    } rows[] = {
+        {"python", {"-c", JOIN, "sh", "python3", "-u", "-"}, "", 6},
+        {"javascript", {"-c", JOIN, "sh", "node", "-"}, "process.argv.splice(1, 1);" /* "-" */, 5},
+        {"typescript", {"-c", TYPESCRIPT, "sh"}, "", 3},
+    };
     struct buf code = {0};
-    struct spawn_spec spec;
+    size_t i = 0;
 
-    memcpy(args, head, n * sizeof *args);
-    for (size_t i = 0; i < a->argc; i++)
-        args[n + i] = a->argv[i];
-    if (is_node)
-        buf_puts(&code, "process.argv.splice(1, 1);"); /* "-" */
+    while (strcmp(rows[i].language, a->language) != 0)
+        i++; /* it has been checked */
+    buf_puts(&code, rows[i].before);
     buf_puts(&code, a->code);
-    spec_init(&spec);
-    spec.command = "/bin/sh";
-    spec.args = args;
-    spec.arg_count = n + a->argc;
-    spec.input = buf_cstr(&code);
-    spec.input_len = code.len;
-    one_shot_begin(rq, &spec, a);
+    one_shot_begin(rq, a, rows[i].words, rows[i].count, buf_cstr(&code));
     buf_fini(&code);
-    free(args);
 }
 
 void dt_code_run(struct http_request *rq)
 {
-    json_auto_t *body = dialect_object(rq);
-    struct hf_error err = {0};
-    struct dt_execute_request a;
+    struct dt_request a;
 
-    if (body == NULL)
-        return;
-    if (dt_decode_code(&a, body, &err) < 0)
-        http_reply_error(rq, &err);
-    else
+    if (dt_request(rq, DT_CODE, &a))
         run_code(rq, &a);
-    dt_execute_request_fini(&a);
+    dt_request_fini(&a);
 }

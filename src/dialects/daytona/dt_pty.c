@@ -120,22 +120,17 @@ void dt_pty_get(struct http_request *rq)
 /* A zero leaves that dimension unchanged: programs divide by it. */
 void dt_pty_resize(struct http_request *rq)
 {
-    json_auto_t *body = dialect_object(rq);
     struct hf_error err = {0};
-    int64_t rows, cols;
     struct process_view v;
-    struct process *p;
+    struct dt_request a;
+    struct process *p = dt_request(rq, DT_SIZE, &a) ? pty_of(rq, 410, "SESSION_ENDED") : NULL;
 
-    if (body == NULL)
-        return;
-    if (dt_decode_size(body, &rows, &cols, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
-    if ((p = pty_of(rq, 410, "SESSION_ENDED")) == NULL)
+    dt_request_fini(&a);
+    if (p == NULL)
         return;
     process_view(p, &v);
-    if (process_resize(p, rows > 0 ? rows : v.rows, cols > 0 ? cols : v.cols, "api", &err) < 0)
+    if (process_resize(p, a.rows > 0 ? a.rows : v.rows, a.cols > 0 ? a.cols : v.cols, "api", &err) <
+        0)
         http_reply_error(rq, &err);
     else
         reply_pty(rq, p);

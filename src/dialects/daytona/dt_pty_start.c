@@ -51,7 +51,7 @@ static const char *terminal_shell(void)
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-static char *make_metadata(const struct dt_pty_request *a)
+static char *make_metadata(const struct dt_request *a)
 {
     struct buf text = {0};
     struct json_out o;
@@ -72,7 +72,7 @@ static char *make_metadata(const struct dt_pty_request *a)
 }
 
 /* The tag reserves the id for one PTY, also while that is being started. */
-static void start(struct http_request *rq, const struct dt_pty_request *a, start_call_fn *done)
+static void start(struct http_request *rq, const struct dt_request *a, start_call_fn *done)
 {
     static const char *const args[] = {"-i", "-l"};
     struct dt *dt = dt_of(rq);
@@ -128,19 +128,15 @@ static void create_done(struct http_request *rq, struct process *p, const struct
 
 void dt_pty_create(struct http_request *rq)
 {
-    json_auto_t *body = dialect_object(rq);
-    struct hf_error err = {0};
-    struct dt_pty_request a;
+    struct dt_request a;
 
-    if (body == NULL)
-        return;
-    if (dt_decode_pty(&a, body, &err) < 0)
-        http_reply_error(rq, &err);
-    else if (dt_pty_find(dt_of(rq), a.id) != NULL)
-        dt_fail(rq, 409, "CONFLICT", "PTY session with ID '%.100s' already exists", a.id);
-    else
-        start(rq, &a, create_done);
-    dt_pty_request_fini(&a);
+    if (dt_request(rq, DT_PTY, &a)) {
+        if (dt_pty_find(dt_of(rq), a.id) != NULL)
+            dt_fail(rq, 409, "CONFLICT", "PTY session with ID '%.100s' already exists", a.id);
+        else
+            start(rq, &a, create_done);
+    }
+    dt_request_fini(&a);
 }
 
 /* --- GET /process/pty/create-connect ---------------------------------------------------------- */
@@ -153,8 +149,7 @@ static void connect_done(struct http_request *rq, struct process *p, const struc
         dt_pty_refuse(rq, err->code == HF_E_tag_in_use ? TAKEN : err->detail);
 }
 
-static int decode_connect(struct http_request *rq, struct dt_pty_request *a, json_t **envs,
-                          struct hf_error *err)
+static int decode_connect(struct http_request *rq, struct dt_request *a, struct hf_error *err)
 {
     const char *cwd = http_query(rq, "cwd");
     int rc;
@@ -164,20 +159,19 @@ static int decode_connect(struct http_request *rq, struct dt_pty_request *a, jso
     if ((rc = dt_decode_pty_id(a->id, err)) < 0 ||
         (rc = dt_decode_side(http_query(rq, "rows"), "rows", &a->rows, err)) < 0 ||
         (rc = dt_decode_side(http_query(rq, "cols"), "cols", &a->cols, err)) < 0 ||
-        (rc = dt_decode_offered_env(ws_offered(rq), envs, err)) < 0)
+        (rc = dt_decode_offered_env(ws_offered(rq), &a->tree, err)) < 0)
         return rc;
-    return dt_decode_env(*envs, &a->env, &a->env_count, err);
+    return dt_decode_env(a->tree, &a->env, &a->env_count, err);
 }
 
 /* Clients show an error only if it comes over the WebSocket. */
 void dt_pty_create_connect(struct http_request *rq)
 {
-    struct dt_pty_request a = {0};
-    json_auto_t *envs = NULL;
+    struct dt_request a = {0};
     struct hf_error err = {0};
     struct buf text = {0};
 
-    if (decode_connect(rq, &a, &envs, &err) < 0) {
+    if (decode_connect(rq, &a, &err) < 0) {
         dt_pty_refuse(rq, err.detail);
     } else if (dt_pty_find(dt_of(rq), a.id) != NULL) {
         buf_printf(&text, "PTY session with ID '%s' already exists", a.id);
@@ -186,5 +180,5 @@ void dt_pty_create_connect(struct http_request *rq)
         start(rq, &a, connect_done);
     }
     buf_fini(&text);
-    dt_pty_request_fini(&a);
+    dt_request_fini(&a);
 }

@@ -180,7 +180,7 @@ static int run_begin(struct dt_run *r, struct session *s, struct hf_error *err)
 
 /* rq NULL: an earlier worker has replied. */
 static struct dt_run *run_new(struct dt *dt, struct http_request *rq, const char *session,
-                              const struct dt_exec_request *a)
+                              const struct dt_request *a)
 {
     struct dt_run *r = hf_xalloc(sizeof *r);
 
@@ -209,7 +209,7 @@ static void make_id(char out[SESSION_NAME_MAX + 1])
              b[15]);
 }
 
-static void run_request(struct http_request *rq, struct session *s, const struct dt_exec_request *a)
+static void run_request(struct http_request *rq, struct session *s, const struct dt_request *a)
 {
     bool busy = session_is_busy(s);
     struct dt_run *r = run_new(dt_of(rq), rq, session_id(s), a);
@@ -243,18 +243,17 @@ static bool is_alive(struct http_request *rq, struct session *s)
 void dt_run(struct http_request *rq)
 {
     struct session *s = dt_session(rq);
-    json_auto_t *body = s != NULL ? dialect_object(rq) : NULL;
-    struct hf_error err = {0};
-    struct dt_exec_request a;
+    struct dt_request a;
 
-    if (body == NULL)
+    if (s == NULL)
         return;
-    if (dt_decode_exec(&a, body, &err) < 0)
-        http_reply_error(rq, &err);
-    else if (dialect_base_of(rq)->draining)
-        dt_fail(rq, 503, "SERVICE_UNAVAILABLE", "the daemon is being replaced; try again");
-    else if (is_alive(rq, s))
-        run_request(rq, s, &a);
+    if (dt_request(rq, DT_EXEC, &a)) {
+        if (dialect_base_of(rq)->draining)
+            dt_fail(rq, 503, "SERVICE_UNAVAILABLE", "the daemon is being replaced; try again");
+        else if (is_alive(rq, s))
+            run_request(rq, s, &a);
+    }
+    dt_request_fini(&a);
 }
 
 /* --- after a worker was replaced -------------------------------------------------------------- */
@@ -264,8 +263,9 @@ static void run_recall(struct dt *dt, const json_t *v)
 {
     const char *session = json_string_value(json_object_get(v, "session"));
     const char *id = json_string_value(json_object_get(v, "id"));
-    const struct dt_exec_request a = {json_string_value(json_object_get(v, "command")), true,
-                                      json_is_true(json_object_get(v, "echo"))};
+    const struct dt_request a = {.command = json_string_value(json_object_get(v, "command")),
+                                 .async = true,
+                                 .echo = json_is_true(json_object_get(v, "echo"))};
     struct session_command c;
     struct session *s;
     struct dt_run *r;
