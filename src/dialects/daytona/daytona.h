@@ -110,7 +110,7 @@ void dt_output_write(struct json_out *o, struct dt *dt, const struct session_com
 void dt_follow(struct http_request *rq, const struct dt_command *c);
 void dt_follows_check(struct dt *dt); /* something happened to sessions */
 
-/* dt_pty.c, dt_pty_start.c, dt_terminal.c */
+/* dt_pty.c, dt_terminal.c */
 struct process *dt_pty_find(struct dt *dt, const char *id);
 void dt_pty_list(struct http_request *rq);
 void dt_pty_get(struct http_request *rq);
@@ -120,7 +120,8 @@ void dt_pty_create(struct http_request *rq);
 void dt_pty_create_connect(struct http_request *rq);
 void dt_pty_connect(struct http_request *rq);
 void dt_pty_attach(struct http_request *rq, struct process *p);
-void dt_pty_refuse(struct http_request *rq, const char *reason);
+void dt_pty_refuse(struct http_request *rq, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* dt_sandbox.c, dt_socket.c, dt_ticket.c */
 void dt_sandbox_create(struct http_request *rq);

@@ -5,6 +5,7 @@
  * The original replays nothing, so a page that is reloaded stays blank, and output from before the
  * attach is lost. Here the output that is held follows right after `connected`. Layer: dialects.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -126,7 +127,7 @@ void dt_pty_attach(struct http_request *rq, struct process *p)
 
     if (c == NULL) {
         if (err.code != HF_OK)
-            dt_pty_refuse(rq, err.detail);
+            dt_pty_refuse(rq, "%s", err.detail);
         return;
     }
     hello = control(b, "connected");
@@ -137,20 +138,16 @@ void dt_pty_connect(struct http_request *rq)
 {
     const char *id = http_param(rq, "id");
     struct process *p = dt_pty_find(dt_of(rq), id);
-    struct buf text = {0};
 
-    if (p != NULL) {
+    if (p != NULL)
         dt_pty_attach(rq, p);
-        return;
-    }
-    buf_printf(&text, "PTY session %.100s not found", id);
-    dt_pty_refuse(rq, buf_cstr(&text));
-    buf_fini(&text);
+    else
+        dt_pty_refuse(rq, "PTY session %.100s not found", id);
 }
 
 /* --- a refusal that the client can show ------------------------------------------------------- */
 
-void dt_pty_refuse(struct http_request *rq, const char *reason)
+void dt_pty_refuse(struct http_request *rq, const char *fmt, ...)
 {
     static const struct console_ops ops = {0}; /* a closing console ignores what the client sends */
     struct dialect_base *b = dialect_base_of(rq);
@@ -159,15 +156,18 @@ void dt_pty_refuse(struct http_request *rq, const char *reason)
         .ops = &ops, .pending = &b->pending, .protocol = dt_protocol(rq, protocol)};
     struct hf_error err;
     struct console *c = console_open(rq, &open, &err);
-    struct buf text = {0};
+    char reason[400], text[440];
     struct json_out o;
+    va_list args;
 
     if (c == NULL)
         return;
-    buf_printf(&text, "Failed to connect to PTY session: %s", reason);
+    va_start(args, fmt);
+    vsnprintf(reason, sizeof reason, fmt, args);
+    va_end(args);
+    snprintf(text, sizeof text, "Failed to connect to PTY session: %s", reason);
     o = control(b, "error");
-    json_kstr(&o, "error", buf_cstr(&text));
+    json_kstr(&o, "error", text);
     send_control(console_ws(c), &o);
-    buf_fini(&text);
     console_close(c, 1011, "failed to connect to PTY session");
 }
