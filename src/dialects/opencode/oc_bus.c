@@ -22,10 +22,8 @@ struct oc_bus_entry {
 };
 
 struct oc_bus_listener {
-    struct pending pending;
+    struct call call;
     struct list link; /* in oc.streams */
-    struct oc *oc;
-    struct http_stream *http;
     struct timer *heartbeat;
     char *directory; /* NULL: all of them, wrapped */
     uint64_t next;
@@ -78,33 +76,22 @@ static const struct list *entry_at(const struct oc *oc, uint64_t number)
 
 /* --- a listener ------------------------------------------------------------------------ */
 
-static void listener_free(struct pending *p)
+static struct oc *listener_oc(const struct oc_bus_listener *s)
 {
-    struct oc_bus_listener *s = list_entry(p, struct oc_bus_listener, pending);
-    struct oc *oc = s->oc;
+    return (struct oc *)s->call.base;
+}
+
+static void listener_release(struct call *c)
+{
+    struct oc_bus_listener *s = list_entry(c, struct oc_bus_listener, call);
+    struct oc *oc = listener_oc(s);
 
     list_remove(&s->link);
     timer_close(s->heartbeat);
-    pending_fini(p);
     free(s->directory);
-    free(s);
     drop_taken(oc);
-    if (list_is_empty(&oc->streams))
+    if (!oc_is_heard(oc))
         oc_publish_stop(oc);
-}
-
-/* A clean end would end the client's loop. After a reset it reconnects to the next worker. */
-static void listener_drain(struct pending *p)
-{
-    http_stream_abort(list_entry(p, struct oc_bus_listener, pending)->http);
-    listener_free(p);
-}
-
-static const struct pending_kind listener_kind = {.drain = listener_drain, .free = listener_free};
-
-static void listener_on_disconnect(void *arg)
-{
-    listener_free(&((struct oc_bus_listener *)arg)->pending);
 }
 
 static void listener_send(struct oc_bus_listener *s, const char *json, size_t len,
@@ -125,7 +112,7 @@ static void listener_send(struct oc_bus_listener *s, const char *json, size_t le
         json = buf_data(&wrapped);
         len = wrapped.len;
     }
-    sse_send(s->http, NULL, NULL, json, len);
+    sse_send(s->call.out, NULL, NULL, json, len);
     buf_fini(&wrapped);
 }
 
@@ -134,40 +121,38 @@ static bool listener_wants(const struct oc_bus_listener *s, const struct oc_bus_
     return s->directory == NULL || e->directory == NULL || strcmp(s->directory, e->directory) == 0;
 }
 
-static void listener_pump(void *arg)
+static void listener_pump(struct call *c)
 {
-    struct oc_bus_listener *s = arg;
-    struct oc *oc = s->oc;
+    struct oc_bus_listener *s = list_entry(c, struct oc_bus_listener, call);
+    struct oc *oc = listener_oc(s);
     const struct list *at;
 
     if (s->next < oc->entry_first) {
-        http_stream_abort(s->http);
-        listener_free(&s->pending);
+        call_stream_abort(c);
         return;
     }
     at = entry_at(oc, s->next);
-    for (; s->next < oc->entry_next && http_stream_ready(s->http); s->next++, at = at->next) {
+    for (; s->next < oc->entry_next && http_stream_ready(c->out); s->next++, at = at->next) {
         const struct oc_bus_entry *e = list_entry(at, struct oc_bus_entry, link);
 
         if (listener_wants(s, e))
             listener_send(s, buf_data(&e->text), e->text.len,
                           e->directory != NULL ? e->directory : oc->cwd);
     }
-    if (s->ending && s->next == oc->entry_next) {
-        http_stream_end(s->http);
-        listener_free(&s->pending);
-    }
+    if (s->ending && s->next == oc->entry_next)
+        call_stream_end(c);
 }
 
-static const struct http_stream_ops listener_ops = {.on_drain = listener_pump,
-                                                    .on_disconnect = listener_on_disconnect};
+/* A drain aborts it: a clean end would end the client's loop. After a reset it reconnects to the
+ * next worker. */
+static const struct call_kind listener_kind = {.release = listener_release, .room = listener_pump};
 
 static void pump_all(struct oc *oc)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &oc->streams)
-        listener_pump(list_entry(it, struct oc_bus_listener, link));
+        listener_pump(&list_entry(it, struct oc_bus_listener, link)->call);
     drop_taken(oc);
 }
 
@@ -226,7 +211,7 @@ void oc_event_send(struct oc *oc, struct buf *text, struct json_out *o, const ch
 static void listener_say(struct oc_bus_listener *s, const char *type)
 {
     struct buf text = {0};
-    struct json_out o = oc_event(s->oc, &text, type);
+    struct json_out o = oc_event(listener_oc(s), &text, type);
 
     event_shut(&o);
     listener_send(s, buf_data(&text), text.len, NULL);
@@ -238,7 +223,7 @@ static void listener_on_heartbeat(struct timer *t, void *arg)
     struct oc_bus_listener *s = arg;
 
     timer_start(t, OC_HEARTBEAT_MS);
-    if (http_stream_ready(s->http))
+    if (http_stream_ready(s->call.out))
         listener_say(s, "server.heartbeat");
 }
 
@@ -261,17 +246,15 @@ void oc_events(struct http_request *rq)
         http_reply(rq, 200, SSE_TYPE, "", 0);
         return;
     }
-    s = hf_xalloc(sizeof *s);
-    s->oc = oc;
+    s = call_begin(rq, &listener_kind, sizeof *s);
     if (!is_global(rq))
         s->directory = hf_xstrdup(oc_directory(rq, directory));
     s->next = oc->entry_next;
-    s->heartbeat = timer_new(oc->loop, listener_on_heartbeat, s);
+    s->heartbeat = timer_new(oc->base.loop, listener_on_heartbeat, s);
     timer_start(s->heartbeat, OC_HEARTBEAT_MS);
     if (!oc_is_heard(oc))
         oc_publish_start(oc);
     list_append(&oc->streams, &s->link);
-    pending_init(&s->pending, &oc->pending, &listener_kind);
-    s->http = http_stream_start(rq, 200, SSE_TYPE, &listener_ops, s);
+    call_stream(&s->call, 200, SSE_TYPE);
     listener_say(s, "server.connected");
 }

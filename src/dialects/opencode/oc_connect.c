@@ -160,7 +160,7 @@ static void attach(struct http_request *rq, struct process *p)
             },
         .ops = &ops,
         .user = a,
-        .pending = &oc_of(rq)->pending,
+        .pending = &oc_of(rq)->base.pending,
         .text_max = LIMIT_OC_INPUT_BYTES,
     };
     struct hf_error err;

@@ -101,9 +101,9 @@ static struct process *find(struct oc *oc, const char *id)
     char own[64];
 
     if (strncmp(id, "pty_000000", 10) != 0)
-        return engine_find(oc->engine, id, NULL);
+        return engine_find(oc->base.engine, id, NULL);
     snprintf(own, sizeof own, "proc_%.40s", id + 10);
-    return engine_find(oc->engine, own, NULL);
+    return engine_find(oc->base.engine, own, NULL);
 }
 
 static bool is_ours(const char *id)
@@ -141,7 +141,7 @@ struct process *oc_process(struct http_request *rq)
 struct session *oc_session(struct http_request *rq)
 {
     struct hf_error err;
-    struct session *s = session_find(oc_of(rq)->engine, http_param(rq, "id"), &err);
+    struct session *s = session_find(oc_of(rq)->base.engine, http_param(rq, "id"), &err);
 
     if (s == NULL)
         oc_error(rq, &err);

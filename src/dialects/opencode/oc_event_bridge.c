@@ -197,7 +197,7 @@ static void publish_ended(struct oc *oc, const struct oc_command *c)
 static void on_command_of(struct oc *oc, struct process *p, const struct process_view *v,
                           bool began)
 {
-    struct session *s = session_find(oc->engine, v->session_id, NULL);
+    struct session *s = session_find(oc->base.engine, v->session_id, NULL);
     struct oc_command c;
 
     if (s == NULL || !session_has_process(s, p))
@@ -233,7 +233,7 @@ static void on_process(struct oc *oc, const char *type, const json_t *event)
 {
     const json_t *process = json_object_get(event, "process");
     const char *id = json_string_value(json_object_get(process, "id"));
-    struct process *p = id != NULL ? engine_find(oc->engine, id, NULL) : NULL;
+    struct process *p = id != NULL ? engine_find(oc->base.engine, id, NULL) : NULL;
     bool created = strcmp(type, "process.created") == 0;
     struct process_view v;
 
@@ -246,7 +246,7 @@ static void on_process(struct oc *oc, const char *type, const json_t *event)
     process_view(p, &v);
     if (v.pty && created)
         oc_publish_pty(oc, "pty.created", p);
-    else if (v.pty && !v.running && !oc_is_being_removed(oc, v.id))
+    else if (v.pty && !v.running && !oc_is_being_removed(oc, p))
         publish_end(oc, "pty.exited", &v);
     if (v.session_id != NULL && (created || !v.running))
         on_command_of(oc, p, &v, created);
@@ -290,7 +290,7 @@ static void on_session(struct oc *oc, const char *type, const json_t *event)
 {
     const json_t *session = json_object_get(event, "session");
     const char *id = json_string_value(json_object_get(session, "id"));
-    struct session *s = id != NULL ? session_find(oc->engine, id, NULL) : NULL;
+    struct session *s = id != NULL ? session_find(oc->base.engine, id, NULL) : NULL;
 
     if (strcmp(type, "session.deleted") == 0 && id != NULL)
         on_session_deleted(oc, session, id);
@@ -304,7 +304,7 @@ static void on_session(struct oc *oc, const char *type, const json_t *event)
 
 void oc_publish_now(struct oc *oc)
 {
-    struct events *ev = engine_events(oc->engine);
+    struct events *ev = engine_events(oc->base.engine);
     struct event e;
 
     while (oc_is_heard(oc) && events_get(ev, oc->event_next, &e)) {
@@ -333,11 +333,11 @@ void oc_publish_start(struct oc *oc)
 {
     struct process *p = NULL;
 
-    oc->event_next = events_next(engine_events(oc->engine));
+    oc->event_next = events_next(engine_events(oc->base.engine));
     oc->subscriber.fn = on_events;
     oc->subscriber.arg = oc;
-    events_subscribe(engine_events(oc->engine), &oc->subscriber);
-    while ((p = engine_next(oc->engine, p)) != NULL) {
+    events_subscribe(engine_events(oc->base.engine), &oc->subscriber);
+    while ((p = engine_next(oc->base.engine, p)) != NULL) {
         struct process_view v;
 
         process_view(p, &v);

@@ -99,7 +99,7 @@ void oc_session_messages(struct http_request *rq)
 
     if (s == NULL || !oc_limit(rq, &limit))
         return;
-    collect(&all, oc->engine, s);
+    collect(&all, oc->base.engine, s);
     first = first_of(&all, limit);
     o = oc_reply_open(oc);
     json_open(&o, '[');
@@ -127,7 +127,7 @@ void oc_session_message(struct http_request *rq)
 
     if (s == NULL)
         return;
-    collect(&all, oc->engine, s);
+    collect(&all, oc->base.engine, s);
     for (size_t i = 0; i < all.count && !found; i++) {
         char user[OC_ID_BYTES], assistant[OC_ID_BYTES];
         struct json_out o = oc_reply_open(oc);

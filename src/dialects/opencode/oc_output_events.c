@@ -71,7 +71,8 @@ static void on_timer(struct timer *t, void *arg)
 
     (void)t;
     process_view(ch->process, &v);
-    s = v.running && v.session_id != NULL ? session_find(ch->oc->engine, v.session_id, NULL) : NULL;
+    s = v.running && v.session_id != NULL ? session_find(ch->oc->base.engine, v.session_id, NULL)
+                                          : NULL;
     if (s == NULL)
         return;
     oc_command_of_process(&c, ch->oc, s, ch->process, OC_MESSAGE_BYTES);
@@ -92,7 +93,7 @@ void oc_chatter_start(struct oc *oc, struct process *p)
 
     c->oc = oc;
     c->process = process_ref(p);
-    c->timer = timer_new(oc->loop, on_timer, c);
+    c->timer = timer_new(oc->base.loop, on_timer, c);
     list_append(&oc->chatter, &c->link);
     if (viewer_attach(p, &o, &ops, c, &c->viewer, NULL) < 0)
         chatter_free(c);

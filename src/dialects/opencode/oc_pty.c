@@ -118,7 +118,7 @@ void oc_pty_list(struct http_request *rq)
     oc_directory(rq, directory);
     data_open(rq, &o);
     json_open(&o, '[');
-    while ((p = engine_next(oc->engine, p)) != NULL) {
+    while ((p = engine_next(oc->base.engine, p)) != NULL) {
         struct process_view v;
 
         process_view(p, &v);
@@ -218,7 +218,7 @@ static void wish_complete(struct http_request *rq, struct oc_pty_wish *w)
 static void create_spawn(struct http_request *rq, struct oc_pty_wish *w)
 {
     struct oc *oc = oc_of(rq);
-    const struct start_call_options o = {.pending = &oc->pending, .done = creation_done};
+    const struct start_call_options o = {.pending = &oc->base.pending, .done = creation_done};
     struct spawn_spec spec;
 
     spec_init(&spec);
@@ -234,7 +234,7 @@ static void create_spawn(struct http_request *rq, struct oc_pty_wish *w)
     spec.cols = 80;
     spec.history_bytes = OC_RING_BYTES;
     spec.metadata_json = buf_cstr(&w->metadata);
-    start_call_begin(rq, oc->engine, &spec, &o);
+    start_call_begin(rq, oc->base.engine, &spec, &o);
 }
 
 void oc_pty_create(struct http_request *rq)

@@ -13,85 +13,59 @@
 #include "base/mem.h"
 #include "dialects/opencode/opencode.h"
 
-struct oc_pty_remove_removal {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    struct oc *oc;
-    struct process *process; /* referenced */
-    struct dispose *dispose; /* NULL: removed individually */
+/* One PTY, or all of a directory. */
+struct removal {
+    struct call call;
+    struct list link;           /* in oc.removals */
+    char *directory;            /* NULL: one PTY */
+    struct process **processes; /* referenced; NULL: it has ended */
+    size_t count;
+    size_t open; /* those that have not ended, plus one while they are being started */
 };
 
-struct dispose {
-    struct http_request *rq; /* NULL: the client has disconnected */
-    struct oc *oc;
-    char *directory;
-    size_t open; /* pending removals, plus one while they are being started */
-};
-
-static void removal_free(struct pending *p)
+static struct oc *removal_oc(const struct removal *r)
 {
-    struct oc_pty_remove_removal *r = list_entry(p, struct oc_pty_remove_removal, pending);
-
-    process_unref(r->process);
-    pending_fini(p);
-    free(r);
+    return (struct oc *)r->call.base;
 }
 
-static void dispose_step(struct dispose *d);
-
-static void removal_on_free(struct pending *p)
+static void removal_release(struct call *c)
 {
-    struct oc_pty_remove_removal *r = list_entry(p, struct oc_pty_remove_removal, pending);
-    struct dispose *d = r->dispose;
+    struct removal *r = list_entry(c, struct removal, call);
 
-    process_end_cancel(r->process, r);
-    removal_free(p);
-    if (d != NULL && --d->open == 0) {
-        free(d->directory);
-        free(d);
-    }
-}
-
-static void removal_on_disconnect(void *user)
-{
-    ((struct oc_pty_remove_removal *)user)->rq = NULL;
-}
-
-static void reply_draining(struct http_request **rq)
-{
-    struct hf_error err;
-
-    if (*rq == NULL)
-        return;
-    http_set_user(*rq, NULL, NULL);
-    hf_fail(&err, HF_E_shutting_down,
-            "the daemon is shutting down; the requested operation continues");
-    oc_error(*rq, &err);
-    *rq = NULL;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->processes[i] != NULL) {
+            process_end_cancel(r->processes[i], r);
+            process_unref(r->processes[i]);
+        }
+    list_remove(&r->link);
+    free(r->processes);
+    free(r->directory);
 }
 
 /* Termination may outlast the shutdown. It continues under the next worker. */
-static void removal_drain(struct pending *p)
+static void removal_drain(struct call *c)
 {
-    struct oc_pty_remove_removal *r = list_entry(p, struct oc_pty_remove_removal, pending);
+    struct hf_error err = {0};
 
-    reply_draining(r->dispose != NULL ? &r->dispose->rq : &r->rq);
-    removal_on_free(p);
+    hf_fail(&err, HF_E_shutting_down,
+            "the daemon is shutting down; the requested operation continues");
+    call_fail(c, &err);
 }
 
-static const struct pending_kind removal_kind = {.drain = removal_drain, .free = removal_on_free};
+static const struct call_kind removal_kind = {
+    .release = removal_release,
+    .stays = true,
+    .drain = removal_drain,
+};
 
-bool oc_is_being_removed(const struct oc *oc, const char *id)
+bool oc_is_being_removed(const struct oc *oc, const struct process *p)
 {
-    for (const struct list *l = oc->pending.next; l != &oc->pending; l = l->next) {
-        const struct pending *p = list_entry(l, struct pending, link);
-        struct process_view v;
+    for (const struct list *l = oc->removals.next; l != &oc->removals; l = l->next) {
+        const struct removal *r = list_entry(l, struct removal, link);
 
-        if (p->kind != &removal_kind)
-            continue;
-        process_view(list_entry(p, struct oc_pty_remove_removal, pending)->process, &v);
-        if (strcmp(v.id, id) == 0)
-            return true;
+        for (size_t i = 0; i < r->count; i++)
+            if (r->processes[i] == p)
+                return true;
     }
     return false;
 }
@@ -104,6 +78,26 @@ static void removal_reply(struct http_request *rq)
         oc_send_true(rq);
 }
 
+static void removal_step(struct removal *r)
+{
+    struct oc *oc = removal_oc(r);
+    struct http_request *rq;
+    struct buf text = {0};
+    struct json_out o;
+
+    if (--r->open > 0)
+        return;
+    if (r->directory != NULL && oc_is_heard(oc)) {
+        o = oc_event(oc, &text, "server.instance.disposed");
+        json_kstr(&o, "directory", r->directory);
+        oc_event_send(oc, &text, &o, r->directory);
+        oc_streams_end(oc, r->directory);
+    }
+    rq = call_end(&r->call);
+    if (rq != NULL)
+        removal_reply(rq);
+}
+
 /* Several requests may remove it at once: the first to finish notifies the others' clients as
  * well. */
 static void removal_publish(struct oc *oc, struct process *p)
@@ -111,7 +105,7 @@ static void removal_publish(struct oc *oc, struct process *p)
     struct process_view v;
 
     process_view(p, &v);
-    if (engine_find(oc->engine, v.id, NULL) != p)
+    if (engine_find(oc->base.engine, v.id, NULL) != p)
         return;
     oc_publish_deleted(oc, &v);
     process_forget(p);
@@ -121,70 +115,56 @@ static void removal_publish(struct oc *oc, struct process *p)
  * deleted, not that it exited. */
 static void removal_on_ended(void *arg, struct process *p, const struct survivors *s)
 {
-    struct oc_pty_remove_removal *r = arg;
-    struct dispose *d = r->dispose;
-    struct http_request *rq = r->rq;
+    struct removal *r = arg;
 
     (void)s;
-    oc_publish_now(r->oc);
-    removal_publish(r->oc, p);
-    oc_publish_now(r->oc);
-    removal_free(&r->pending);
-    if (d != NULL)
-        dispose_step(d);
-    else if (rq != NULL)
-        removal_reply(rq);
+    oc_publish_now(removal_oc(r));
+    removal_publish(removal_oc(r), p);
+    oc_publish_now(removal_oc(r));
+    for (size_t i = 0; i < r->count; i++)
+        if (r->processes[i] == p)
+            r->processes[i] = NULL;
+    process_unref(p);
+    removal_step(r);
 }
 
-static void removal_begin(struct oc *oc, struct process *p, struct http_request *rq,
-                          struct dispose *d)
+static struct removal *removal_new(struct http_request *rq)
 {
-    struct oc_pty_remove_removal *r = hf_xalloc(sizeof *r);
+    struct removal *r = call_begin(rq, &removal_kind, sizeof *r);
 
-    r->oc = oc;
-    r->rq = rq;
-    r->dispose = d;
-    r->process = process_ref(p);
-    pending_init(&r->pending, &oc->pending, &removal_kind);
-    if (rq != NULL)
-        http_set_user(rq, r, removal_on_disconnect);
-    process_delete(p, OC_PTY_GRACE_MS, "api", removal_on_ended, r);
+    list_append(&removal_oc(r)->removals, &r->link);
+    r->open = 1;
+    return r;
+}
+
+static void removal_add(struct removal *r, struct process *p)
+{
+    r->processes = hf_xrealloc(r->processes, (r->count + 1) * sizeof *r->processes);
+    r->processes[r->count++] = process_ref(p);
+}
+
+static void removal_begin(struct removal *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        r->open++;
+        process_delete(r->processes[i], OC_PTY_GRACE_MS, "api", removal_on_ended, r);
+    }
+    removal_step(r);
 }
 
 void oc_pty_remove(struct http_request *rq)
 {
     struct process *p = oc_process(rq);
+    struct removal *r;
 
-    if (p != NULL)
-        removal_begin(oc_of(rq), p, rq, NULL);
+    if (p == NULL)
+        return;
+    r = removal_new(rq);
+    removal_add(r, p);
+    removal_begin(r);
 }
 
 /* --- all PTYs of a directory --------------------------------------------------------- */
-
-static void dispose_step(struct dispose *d)
-{
-    struct oc *oc = d->oc;
-    struct buf text = {0};
-    struct json_out o;
-
-    if (--d->open > 0)
-        return;
-    if (oc_is_heard(oc)) {
-        o = oc_event(oc, &text, "server.instance.disposed");
-        json_kstr(&o, "directory", d->directory);
-        oc_event_send(oc, &text, &o, d->directory);
-        oc_streams_end(oc, d->directory);
-    }
-    if (d->rq != NULL)
-        oc_send_true(d->rq);
-    free(d->directory);
-    free(d);
-}
-
-static void dispose_on_disconnect(void *user)
-{
-    ((struct dispose *)user)->rq = NULL;
-}
 
 /* Only PTYs that this dialect created for this directory: others' terminals are theirs. */
 static bool is_of_directory(struct process *p, const char *directory)
@@ -201,20 +181,13 @@ static bool is_of_directory(struct process *p, const char *directory)
 
 void oc_dispose(struct http_request *rq)
 {
-    struct oc *oc = oc_of(rq);
-    struct dispose *d = hf_xalloc(sizeof *d);
+    struct removal *r = removal_new(rq);
     char directory[PATH_MAX];
     struct process *p = NULL;
 
-    d->rq = rq;
-    d->oc = oc;
-    d->directory = hf_xstrdup(oc_directory(rq, directory));
-    d->open = 1;
-    http_set_user(rq, d, dispose_on_disconnect);
-    while ((p = engine_next(oc->engine, p)) != NULL)
-        if (is_of_directory(p, d->directory)) {
-            d->open++;
-            removal_begin(oc, p, NULL, d);
-        }
-    dispose_step(d);
+    r->directory = hf_xstrdup(oc_directory(rq, directory));
+    while ((p = engine_next(oc_of(rq)->base.engine, p)) != NULL)
+        if (is_of_directory(p, r->directory))
+            removal_add(r, p);
+    removal_begin(r);
 }

@@ -11,8 +11,8 @@ struct json_out oc_reply_open(struct oc *oc)
 {
     struct json_out o;
 
-    buf_clear(&oc->scratch);
-    json_out_init(&o, &oc->scratch);
+    buf_clear(&oc->base.scratch);
+    json_out_init(&o, &oc->base.scratch);
     return o;
 }
 
@@ -33,9 +33,9 @@ bool oc_is_api(const struct http_request *rq)
 {
     const struct oc *oc = oc_of(rq);
     const char *path = http_path(rq);
-    size_t len = strlen(oc->table.prefix);
+    size_t len = strlen(oc->base.table.prefix);
 
-    if (strncmp(path, oc->table.prefix, len) == 0)
+    if (strncmp(path, oc->base.table.prefix, len) == 0)
         path += len;
     return strncmp(path, "/api/", 5) == 0;
 }

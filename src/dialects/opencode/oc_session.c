@@ -35,7 +35,7 @@ bool oc_session_is_busy(const struct oc *oc, struct session *s)
 
     if (session_is_busy(s))
         return true;
-    while ((p = engine_next(oc->engine, p)) != NULL)
+    while ((p = engine_next(oc->base.engine, p)) != NULL)
         if (process_is_running(p) && is_command_of(s, p))
             return true;
     return false;
@@ -49,7 +49,7 @@ static int64_t updated_ms(const struct oc *oc, struct session *s)
 
     if (session_log_last(session_commands(s), &c) && c.begin.started_wall_ms > last)
         last = c.begin.started_wall_ms;
-    while ((p = engine_next(oc->engine, p)) != NULL) {
+    while ((p = engine_next(oc->base.engine, p)) != NULL) {
         struct process_view v;
 
         process_view(p, &v);
@@ -113,71 +113,17 @@ static void reply_session(struct http_request *rq, struct session *s)
 
 /* --- create ----------------------------------------------------------------------------- */
 
-/* A request whose reply is sent when the engine is done, if the client is still connected. */
-struct oc_session_later {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    struct session *session; /* of a deletion, until it is done */
-};
-
-static void later_free(struct pending *p)
-{
-    pending_fini(p);
-    free(list_entry(p, struct oc_session_later, pending));
-}
-
-/* A creation finishes soon, and a shutdown waits for it. A termination may outlast the shutdown,
- * and continues under the next worker. */
-static void later_drain(struct pending *p)
-{
-    struct oc_session_later *l = list_entry(p, struct oc_session_later, pending);
-    struct hf_error err;
-
-    if (l->session == NULL)
-        return;
-    session_delete_leave(l->session, l);
-    if (l->rq != NULL) {
-        http_set_user(l->rq, NULL, NULL);
-        hf_fail(&err, HF_E_shutting_down,
-                "the daemon is shutting down; the requested operation continues");
-        oc_error(l->rq, &err);
-    }
-    later_free(p);
-}
-
-static void later_on_disconnect(void *user)
-{
-    ((struct oc_session_later *)user)->rq = NULL;
-}
-
-static struct oc_session_later *later_new(struct http_request *rq)
-{
-    static const struct pending_kind kind = {.drain = later_drain, .free = later_free};
-    struct oc_session_later *l = hf_xalloc(sizeof *l);
-
-    l->rq = rq;
-    pending_init(&l->pending, &oc_of(rq)->pending, &kind);
-    http_set_user(rq, l, later_on_disconnect);
-    return l;
-}
-
-/* The request to reply to now; NULL: none. */
-static struct http_request *later_end(struct oc_session_later *l)
-{
-    struct http_request *rq = l->rq;
-
-    later_free(&l->pending);
-    return rq;
-}
+/* It finishes soon, and a shutdown waits for it. */
+static const struct call_kind creation_kind = {.stays = true};
 
 static void creation_done(void *arg, struct session *s, const struct hf_error *err)
 {
-    struct http_request *rq = later_end(arg);
+    struct http_request *rq = call_end(arg);
 
     if (rq != NULL && s != NULL)
         reply_session(rq, s);
     else if (rq != NULL)
-        oc_error(rq, err);
+        http_reply_error(rq, err);
 }
 
 static void put_metadata(struct buf *out, const char *title, const char *parent)
@@ -204,7 +150,7 @@ void oc_session_create(struct http_request *rq)
     struct buf metadata = {0};
     struct session_spec spec = {.id = id};
     struct hf_error err;
-    struct oc_session_later *l;
+    struct call *c;
 
     if (body == NULL)
         return;
@@ -216,9 +162,9 @@ void oc_session_create(struct http_request *rq)
     put_metadata(&metadata, a.title, a.parent);
     spec.cwd = oc_directory(rq, directory);
     spec.metadata = buf_cstr(&metadata);
-    l = later_new(rq);
-    if (session_create(oc_of(rq)->engine, &spec, creation_done, l, &err) < 0)
-        creation_done(l, NULL, &err);
+    c = call_begin(rq, &creation_kind, sizeof *c);
+    if (session_create(oc_of(rq)->base.engine, &spec, creation_done, c, &err) < 0)
+        creation_done(c, NULL, &err);
     buf_fini(&metadata);
 }
 
@@ -232,7 +178,7 @@ static void write_list(struct http_request *rq, int64_t limit, const char *direc
     struct session *s = NULL;
 
     json_open(&o, '[');
-    while (limit > 0 && (s = session_next(oc->engine, s)) != NULL) {
+    while (limit > 0 && (s = session_next(oc->base.engine, s)) != NULL) {
         json_auto_t *meta = oc_meta(session_metadata(s));
         const char *own = oc_meta_text(meta, "parentID");
 
@@ -278,7 +224,7 @@ void oc_session_status(struct http_request *rq)
     struct session *s = NULL;
 
     json_open(&o, '{');
-    while ((s = session_next(oc->engine, s)) != NULL) {
+    while ((s = session_next(oc->base.engine, s)) != NULL) {
         if (!oc_session_is_busy(oc, s))
             continue;
         json_key(&o, session_id(s));
@@ -315,9 +261,28 @@ void oc_session_update(struct http_request *rq)
 
 /* --- delete -------------------------------------------------------------------------------- */
 
+struct deletion {
+    struct call call;
+    struct session *session;
+};
+
+/* Termination may outlast the shutdown, and continues under the next worker. */
+static void deletion_drain(struct call *c)
+{
+    struct deletion *d = list_entry(c, struct deletion, call);
+    struct hf_error err = {0};
+
+    session_delete_leave(d->session, d);
+    hf_fail(&err, HF_E_shutting_down,
+            "the daemon is shutting down; the requested operation continues");
+    call_fail(c, &err);
+}
+
+static const struct call_kind deletion_kind = {.stays = true, .drain = deletion_drain};
+
 static void deletion_done(void *arg, const struct survivors *v, size_t ended)
 {
-    struct http_request *rq = later_end(arg);
+    struct http_request *rq = call_end(&((struct deletion *)arg)->call);
 
     (void)v, (void)ended;
     if (rq != NULL)
@@ -327,11 +292,11 @@ static void deletion_done(void *arg, const struct survivors *v, size_t ended)
 void oc_session_delete(struct http_request *rq)
 {
     struct session *s = oc_session(rq);
-    struct oc_session_later *l;
+    struct deletion *d;
 
     if (s == NULL)
         return;
-    l = later_new(rq);
-    l->session = s;
-    session_delete(s, -1, deletion_done, l);
+    d = call_begin(rq, &deletion_kind, sizeof *d);
+    d->session = s;
+    session_delete(s, -1, deletion_done, d);
 }

@@ -16,57 +16,57 @@
 #include "dialects/opencode/oc_message.h"
 
 struct oc_shell_run {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    struct oc *oc;
+    struct call call;
+    struct list link; /* in oc.runs */
     char *session;
     struct process *process; /* referenced; NULL until it was started */
     struct exit_waiter waiter;
     bool aborted; /* before it was started */
 };
 
-static void run_free(struct pending *p)
+static struct oc *run_oc(const struct oc_shell_run *r)
 {
-    struct oc_shell_run *r = list_entry(p, struct oc_shell_run, pending);
+    return (struct oc *)r->call.base;
+}
+
+static void run_release(struct call *c)
+{
+    struct oc_shell_run *r = list_entry(c, struct oc_shell_run, call);
 
     exit_waiter_cancel(&r->waiter);
     process_unref(r->process);
-    pending_fini(p);
+    list_remove(&r->link);
     free(r->session);
-    free(r);
 }
 
 /* The command keeps running without us; the next worker has its messages. */
-static void run_drain(struct pending *p)
+static void run_drain(struct call *c)
 {
-    struct oc_shell_run *r = list_entry(p, struct oc_shell_run, pending);
-    struct hf_error err;
+    struct oc_shell_run *r = list_entry(c, struct oc_shell_run, call);
+    struct hf_error err = {0};
 
-    if (r->rq != NULL) {
-        hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; the command keeps running");
-        oc_error(r->rq, &err);
-        r->rq = NULL;
+    hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; the command keeps running");
+    if (r->process != NULL) {
+        call_fail(c, &err);
+    } else if (c->rq != NULL) { /* run_on_spawned() ends it */
+        http_reply_error(c->rq, &err);
+        c->rq = NULL;
     }
-    if (r->process != NULL)
-        run_free(p);
 }
 
-static const struct pending_kind run_kind = {.drain = run_drain, .free = run_free};
-
-static void run_on_disconnect(void *user)
-{
-    ((struct oc_shell_run *)user)->rq = NULL;
-}
+static const struct call_kind run_kind = {
+    .release = run_release,
+    .stays = true,
+    .drain = run_drain,
+};
 
 /* A run with a waiting client, even if it is only about to be started. */
 static struct oc_shell_run *run_of(const struct oc *oc, const struct session *s)
 {
-    for (struct list *l = oc->pending.next; l != &oc->pending; l = l->next) {
-        struct pending *p = list_entry(l, struct pending, link);
-        struct oc_shell_run *r =
-            p->kind == &run_kind ? list_entry(p, struct oc_shell_run, pending) : NULL;
+    for (struct list *l = oc->runs.next; l != &oc->runs; l = l->next) {
+        struct oc_shell_run *r = list_entry(l, struct oc_shell_run, link);
 
-        if (r != NULL && strcmp(r->session, session_id(s)) == 0)
+        if (strcmp(r->session, session_id(s)) == 0)
             return r;
     }
     return NULL;
@@ -76,17 +76,18 @@ static struct oc_shell_run *run_of(const struct oc *oc, const struct session *s)
 
 static void run_reply(struct oc_shell_run *r, struct http_request *rq)
 {
+    struct oc *oc = run_oc(r);
     struct hf_error err;
-    struct session *s = session_find(r->oc->engine, r->session, &err);
+    struct session *s = session_find(oc->base.engine, r->session, &err);
     struct oc_command c;
     struct json_out o;
 
     if (s == NULL) {
-        oc_error(rq, &err);
+        http_reply_error(rq, &err);
         return;
     }
-    oc_command_of_process(&c, r->oc, s, r->process, OC_REPLY_BYTES);
-    o = oc_reply_open(r->oc);
+    oc_command_of_process(&c, oc, s, r->process, OC_REPLY_BYTES);
+    o = oc_reply_open(oc);
     oc_write_reply(&o, &c);
     oc_send(rq, 200, &o);
     oc_command_fini(&c);
@@ -97,25 +98,26 @@ static void run_on_exit(void *arg, struct process *p)
     struct oc_shell_run *r = arg;
 
     (void)p;
-    if (r->rq != NULL)
-        run_reply(r, r->rq);
-    run_free(&r->pending);
+    if (r->call.rq != NULL)
+        run_reply(r, r->call.rq);
+    r->call.rq = NULL;
+    call_end(&r->call);
 }
 
 static void run_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     struct oc_shell_run *r = arg;
 
-    if (p != NULL && (r->aborted || session_find(r->oc->engine, r->session, NULL) == NULL))
+    if (p != NULL && (r->aborted || session_find(r->call.base->engine, r->session, NULL) == NULL))
         process_terminate(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
-    if (p != NULL && r->rq != NULL) {
+    if (p != NULL && r->call.rq != NULL) {
         r->process = process_ref(p);
         process_wait_exit(p, &r->waiter);
-        return;
+    } else if (p != NULL) {
+        call_end(&r->call);
+    } else {
+        call_fail(&r->call, err);
     }
-    if (r->rq != NULL)
-        oc_error(r->rq, err);
-    run_free(&r->pending);
 }
 
 /* --- the start ---------------------------------------------------------------------------- */
@@ -166,12 +168,12 @@ static int spawn(struct oc_shell_run *r, struct session *s, const struct oc_orde
     struct spawn_spec spec;
     int rc;
 
-    put_metadata(&metadata, w, oc_session_directory(r->oc, s));
+    put_metadata(&metadata, w, oc_session_directory(run_oc(r), s));
     spec_init(&spec);
     spec.command = shell;
     spec.args = fish ? plain : args;
     spec.arg_count = fish ? 3 : 5;
-    spec.cwd = oc_session_directory(r->oc, s);
+    spec.cwd = oc_session_directory(run_oc(r), s);
     spec.env = env;
     spec.env_count = 1;
     spec.stdin_mode = STDIN_NULL;
@@ -179,7 +181,7 @@ static int spawn(struct oc_shell_run *r, struct session *s, const struct oc_orde
     spec.source = SOURCE_USER_SHELL;
     spec.grace_ms = OC_ABORT_GRACE_MS;
     spec.metadata_json = buf_cstr(&metadata);
-    rc = engine_spawn(r->oc->engine, &spec, run_on_spawned, r, err);
+    rc = engine_spawn(r->call.base->engine, &spec, run_on_spawned, r, err);
     buf_fini(&metadata);
     return rc;
 }
@@ -187,23 +189,16 @@ static int spawn(struct oc_shell_run *r, struct session *s, const struct oc_orde
 static void run_begin(struct http_request *rq, struct session *s, const struct oc_order *w,
                       const char *text)
 {
-    struct oc *oc = oc_of(rq);
-    struct oc_shell_run *r = hf_xalloc(sizeof *r);
+    struct oc_shell_run *r = call_begin(rq, &run_kind, sizeof *r);
     struct hf_error err;
 
-    r->rq = rq;
-    r->oc = oc;
     r->session = hf_xstrdup(session_id(s));
+    list_append(&run_oc(r)->runs, &r->link);
     list_init(&r->waiter.link);
     r->waiter.fn = run_on_exit;
     r->waiter.arg = r;
-    pending_init(&r->pending, &oc->pending, &run_kind);
-    http_set_user(rq, r, run_on_disconnect);
-    if (spawn(r, s, w, text, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        run_free(&r->pending);
-        oc_error(rq, &err);
-    }
+    if (spawn(r, s, w, text, &err) < 0)
+        call_fail(&r->call, &err);
 }
 
 /* --- decoding requests ---------------------------------------------------------------------- */
@@ -299,7 +294,7 @@ void oc_session_abort(struct http_request *rq)
     r = run_of(oc_of(rq), s);
     if (r != NULL)
         r->aborted = true;
-    while ((p = engine_next(oc_of(rq)->engine, p)) != NULL)
+    while ((p = engine_next(oc_of(rq)->base.engine, p)) != NULL)
         if (process_is_running(p) && session_has_process(s, p))
             process_terminate(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
     oc_send_true(rq);

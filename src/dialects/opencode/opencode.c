@@ -155,49 +155,24 @@ static const struct auth_ways ways = {
 
 /* --- creation and teardown ------------------------------------------------------------------ */
 
-static void *oc_make(const struct dialect_host *host)
+static void oc_init(struct dialect_base *b)
 {
-    struct oc *oc = hf_xalloc(sizeof *oc);
+    struct oc *oc = (struct oc *)b;
 
-    oc->engine = host->engine;
-    oc->loop = host->loop;
-    list_init(&oc->pending);
+    list_init(&oc->removals);
+    list_init(&oc->runs);
     list_init(&oc->tickets);
     list_init(&oc->streams);
     list_init(&oc->entries);
     list_init(&oc->chatter);
     if (getcwd(oc->cwd, sizeof oc->cwd) == NULL)
         snprintf(oc->cwd, sizeof oc->cwd, "/");
-    oc->table = (struct route_table){
-        .prefix = "/dialects/opencode",
-        .routes = routes,
-        .count = sizeof routes / sizeof *routes,
-        .error = oc_error,
-        .context = oc,
-        .ways = &ways,
-    };
-    return oc;
 }
 
-static const struct route_table *oc_routes(void *self)
+static void oc_fini(struct dialect_base *b)
 {
-    return &((struct oc *)self)->table;
-}
-
-static void oc_drain(void *self)
-{
-    pending_drain(&((struct oc *)self)->pending);
-}
-
-static void oc_free(void *self)
-{
-    struct oc *oc = self;
-
-    pending_free(&oc->pending);
-    oc_publish_stop(oc);
-    oc_tickets_free(oc);
-    buf_fini(&oc->scratch);
-    free(oc);
+    oc_publish_stop((struct oc *)b);
+    oc_tickets_free((struct oc *)b);
 }
 
 static const struct route_group groups[] = {
@@ -212,8 +187,8 @@ const struct dialect opencode_dialect = {
     .prefix = "/dialects/opencode",
     .groups = groups,
     .ways = &ways,
-    .make = oc_make,
-    .routes = oc_routes,
-    .drain = oc_drain,
-    .free = oc_free,
+    .error = oc_error,
+    .size = sizeof(struct oc),
+    .init = oc_init,
+    .fini = oc_fini,
 };

@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "dialects/common/dialect.h"
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
+#include "dialects/common/dialect_base.h"
 #include "engine/events.h"
 #include "engine/session/session.h"
 
@@ -25,14 +25,12 @@ extern const struct dialect opencode_dialect;
 #define OC_ID_BYTES 32       /* "pty_" and 26 characters, and NUL */
 
 struct oc {
-    struct engine *engine;
-    struct loop *loop;
-    struct route_table table;
-    struct list pending;
-    struct buf scratch;
+    struct dialect_base base;
     char cwd[PATH_MAX]; /* the daemon's: the default directory */
 
-    struct list tickets; /* oldest first; oc_ticket.c */
+    struct list removals; /* oc_pty_remove.c */
+    struct list runs;     /* oc_shell.c */
+    struct list tickets;  /* oldest first; oc_ticket.c */
     size_t ticket_count;
 
     /* oc_bus.c, oc_event_bridge.c: only while there are listeners */
@@ -53,7 +51,7 @@ static inline struct oc *oc_of(const struct http_request *rq)
 struct json_out oc_reply_open(struct oc *oc); /* in the scratch buffer, nothing open yet */
 void oc_send(struct http_request *rq, int status, const struct json_out *o);
 void oc_send_true(struct http_request *rq);
-void oc_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
+void oc_error(struct http_request *rq, const struct hf_error *err); /* of the dialect */
 /* The request is invalid: 400 in the format of its surface. kind: Payload, Params, Query. */
 void oc_invalid(struct http_request *rq, const char *kind, const char *message);
 void oc_tagged(struct http_request *rq, int status, const char *tag, const char *key,
@@ -116,7 +114,7 @@ void oc_chatter_start(struct oc *oc, struct process *p);
 void oc_chatter_stop(struct oc *oc, const char *id); /* NULL: all */
 
 /* --- oc_pty_remove.c ------------------------------------------------------------------------ */
-bool oc_is_being_removed(const struct oc *oc, const char *id);
+bool oc_is_being_removed(const struct oc *oc, const struct process *p);
 
 /* --- oc_session.c --------------------------------------------------------------------------- */
 void oc_write_session(struct json_out *o, struct oc *oc, struct session *s);
