@@ -48,6 +48,7 @@ void json_kint(struct json_out *o, const char *key, int64_t v);
 void json_ku64(struct json_out *o, const char *key, uint64_t v);
 void json_kbool(struct json_out *o, const char *key, bool v);
 void json_knull(struct json_out *o, const char *key);
+void json_kopen(struct json_out *o, const char *key, char bracket); /* end it with json_close() */
 void json_ktime(struct json_out *o, const char *key, int64_t wall_ms); /* RFC 3339 or null if 0 */
 
 /*

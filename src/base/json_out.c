@@ -347,6 +347,12 @@ void json_kbool(struct json_out *o, const char *key, bool v)
     json_bool(o, v);
 }
 
+void json_kopen(struct json_out *o, const char *key, char bracket)
+{
+    json_key(o, key);
+    json_open(o, bracket);
+}
+
 void json_knull(struct json_out *o, const char *key)
 {
     json_key(o, key);

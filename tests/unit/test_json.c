@@ -33,8 +33,7 @@ TEST(commas_stand_where_they_must)
 
     json_open(o, '{');
     json_kstr(o, "a", "x");
-    json_key(o, "list");
-    json_open(o, '[');
+    json_kopen(o, "list", '[');
     json_int(o, -1);
     json_u64(o, UINT64_MAX);
     json_open(o, '[');
