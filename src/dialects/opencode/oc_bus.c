@@ -171,19 +171,18 @@ void oc_streams_end(struct oc *oc, const char *directory)
 
 /* --- publishing -------------------------------------------------------------------------- */
 
-struct json_out oc_event(struct oc *oc, struct buf *text, const char *type)
+struct json_out oc_event(struct oc *oc, const char *type)
 {
     struct json_out o;
     char id[OC_ID_BYTES];
 
-    (void)oc;
     oc_new_id("evt", false, id);
-    json_out_init(&o, text);
+    buf_clear(&oc->event);
+    json_out_init(&o, &oc->event);
     json_open(&o, '{');
     json_kstr(&o, "id", id);
     json_kstr(&o, "type", type);
-    json_key(&o, "properties");
-    json_open(&o, '{');
+    json_kopen(&o, "properties", '{');
     return o;
 }
 
@@ -193,14 +192,14 @@ static void event_shut(struct json_out *o)
     json_close(o, '}');
 }
 
-void oc_event_send(struct oc *oc, struct buf *text, struct json_out *o, const char *directory)
+void oc_event_send(struct oc *oc, struct json_out *o, const char *directory)
 {
     struct oc_bus_entry *e = hf_xalloc(sizeof *e);
 
     event_shut(o);
-    e->text = *text;
+    e->text = oc->event;
     e->directory = hf_xstrdup(directory);
-    *text = (struct buf){0};
+    oc->event = (struct buf){0};
     list_append(&oc->entries, &e->link);
     oc->entry_next++;
     oc->entry_bytes += e->text.len;
@@ -210,12 +209,10 @@ void oc_event_send(struct oc *oc, struct buf *text, struct json_out *o, const ch
 /* To this listener only, and for no directory. */
 static void listener_say(struct oc_bus_listener *s, const char *type)
 {
-    struct buf text = {0};
-    struct json_out o = oc_event(listener_oc(s), &text, type);
+    struct json_out o = oc_event(listener_oc(s), type);
 
     event_shut(&o);
-    listener_send(s, buf_data(&text), text.len, NULL);
-    buf_fini(&text);
+    listener_send(s, buf_data(o.buf), o.buf->len, NULL);
 }
 
 static void listener_on_heartbeat(struct timer *t, void *arg)

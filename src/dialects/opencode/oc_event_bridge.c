@@ -14,41 +14,37 @@
 
 /* --- PTYs --------------------------------------------------------------------------- */
 
-static void send_for_process(struct oc *oc, struct buf *text, struct json_out *o,
-                             const struct process_view *v)
+static void send_for_process(struct oc *oc, struct json_out *o, const struct process_view *v)
 {
     json_auto_t *meta = oc_meta(v->metadata_json);
 
-    oc_event_send(oc, text, o, oc_meta_text(meta, "directory"));
+    oc_event_send(oc, o, oc_meta_text(meta, "directory"));
 }
 
 void oc_publish_pty(struct oc *oc, const char *type, struct process *p)
 {
-    struct buf text = {0};
     struct process_view v;
     struct json_out o;
 
     if (!oc_is_heard(oc))
         return;
     process_view(p, &v);
-    o = oc_event(oc, &text, type);
+    o = oc_event(oc, type);
     json_key(&o, "info");
     oc_write_pty(&o, p);
-    send_for_process(oc, &text, &o, &v);
+    send_for_process(oc, &o, &v);
 }
 
 static void publish_end(struct oc *oc, const char *type, const struct process_view *v)
 {
-    struct buf text = {0};
     char id[OC_ID_BYTES];
-    struct json_out o;
+    struct json_out o = oc_event(oc, type);
 
     oc_pty_id(v, id);
-    o = oc_event(oc, &text, type);
     json_kstr(&o, "id", id);
     if (strcmp(type, "pty.exited") == 0)
         json_kint(&o, "exitCode", v->exit->exit_code >= 0 ? v->exit->exit_code : 255);
-    send_for_process(oc, &text, &o, v);
+    send_for_process(oc, &o, v);
 }
 
 void oc_publish_deleted(struct oc *oc, const struct process_view *v)
@@ -59,98 +55,75 @@ void oc_publish_deleted(struct oc *oc, const struct process_view *v)
 
 /* --- sessions ------------------------------------------------------------------------- */
 
+static struct json_out session_event(struct oc *oc, const char *type, const char *session)
+{
+    struct json_out o = oc_event(oc, type);
+
+    json_kstr(&o, "sessionID", session);
+    return o;
+}
+
 void oc_publish_session(struct oc *oc, const char *type, struct session *s)
 {
-    struct buf text = {0};
     struct json_out o;
 
     if (!oc_is_heard(oc))
         return;
-    o = oc_event(oc, &text, type);
-    json_kstr(&o, "sessionID", session_id(s));
+    o = session_event(oc, type, session_id(s));
     json_key(&o, "info");
     oc_write_session(&o, oc, s);
-    oc_event_send(oc, &text, &o, oc_session_directory(oc, s));
+    oc_event_send(oc, &o, oc_session_directory(oc, s));
 }
 
 void oc_publish_failure(struct oc *oc, struct session *s, const char *message)
 {
-    struct buf text = {0};
     struct json_out o;
 
     if (!oc_is_heard(oc))
         return;
-    o = oc_event(oc, &text, "session.error");
-    json_kstr(&o, "sessionID", session_id(s));
-    json_key(&o, "error");
-    json_open(&o, '{');
+    o = session_event(oc, "session.error", session_id(s));
+    json_kopen(&o, "error", '{');
     json_kstr(&o, "name", "UnknownError");
-    json_key(&o, "data");
-    json_open(&o, '{');
+    json_kopen(&o, "data", '{');
     json_kstr(&o, "message", message);
     json_close(&o, '}');
     json_close(&o, '}');
-    oc_event_send(oc, &text, &o, oc_session_directory(oc, s));
+    oc_event_send(oc, &o, oc_session_directory(oc, s));
 }
 
 static void publish_status(struct oc *oc, const struct oc_command *c, const char *status)
 {
-    struct buf text = {0};
-    struct json_out o = oc_event(oc, &text, "session.status");
+    struct json_out o = session_event(oc, "session.status", c->session_id);
 
-    json_kstr(&o, "sessionID", c->session_id);
-    json_key(&o, "status");
-    json_open(&o, '{');
+    json_kopen(&o, "status", '{');
     json_kstr(&o, "type", status);
     json_close(&o, '}');
-    oc_event_send(oc, &text, &o, c->directory);
-}
-
-static void publish_idle(struct oc *oc, const struct oc_command *c)
-{
-    struct buf text = {0};
-    struct json_out o;
-
-    publish_status(oc, c, "idle");
-    o = oc_event(oc, &text, "session.idle");
-    json_kstr(&o, "sessionID", c->session_id);
-    oc_event_send(oc, &text, &o, c->directory);
+    oc_event_send(oc, &o, c->directory);
 }
 
 static void publish_message(struct oc *oc, const struct oc_command *c, bool user)
 {
-    struct buf text = {0};
-    struct json_out o = oc_event(oc, &text, "message.updated");
+    struct json_out o = session_event(oc, "message.updated", c->session_id);
 
-    json_kstr(&o, "sessionID", c->session_id);
     json_key(&o, "info");
-    if (user)
-        oc_write_user(&o, c);
-    else
-        oc_write_assistant(&o, c);
-    oc_event_send(oc, &text, &o, c->directory);
+    oc_write_info(&o, c, user);
+    oc_event_send(oc, &o, c->directory);
 }
 
-/* part -1: the user's. */
-static void publish_part(struct oc *oc, const struct oc_command *c, int part)
+static void publish_part(struct oc *oc, const struct oc_command *c, bool user, size_t part)
 {
-    struct buf text = {0};
-    struct json_out o = oc_event(oc, &text, "message.part.updated");
+    struct json_out o = session_event(oc, "message.part.updated", c->session_id);
 
-    json_kstr(&o, "sessionID", c->session_id);
     json_key(&o, "part");
-    if (part < 0)
-        oc_write_user_part(&o, c);
-    else
-        oc_write_part(&o, c, (size_t)part);
+    oc_write_part(&o, c, user, part);
     json_kint(&o, "time", c->ended ? c->ended_at : c->began);
-    oc_event_send(oc, &text, &o, c->directory);
+    oc_event_send(oc, &o, c->directory);
 }
 
 void oc_publish_parts(struct oc *oc, const struct oc_command *c)
 {
-    for (size_t i = 0; i < oc_part_count(c); i++)
-        publish_part(oc, c, (int)i);
+    for (size_t i = 0; i < oc_part_count(c, false); i++)
+        publish_part(oc, c, false, i);
 }
 
 /* The messages as they were at the start, whatever has happened since. */
@@ -160,34 +133,35 @@ static void publish_began(struct oc *oc, struct oc_command *c)
     buf_clear(&c->output);
     publish_status(oc, c, "busy");
     publish_message(oc, c, true);
-    publish_part(oc, c, -1);
+    publish_part(oc, c, true, 0);
     publish_message(oc, c, false);
     oc_publish_parts(oc, c);
 }
 
 static void publish_executed(struct oc *oc, const struct oc_command *c)
 {
-    char user[OC_ID_BYTES], assistant[OC_ID_BYTES];
     const char *name = oc_meta_text(c->meta, "name");
     size_t skip = strlen(name) + 1; /* the text is the name, a space and the arguments */
-    struct buf text = {0};
-    struct json_out o = oc_event(oc, &text, "command.executed");
+    struct json_out o = oc_event(oc, "command.executed");
 
-    oc_command_ids(c, user, assistant);
     json_kstr(&o, "name", name);
     json_kstr(&o, "sessionID", c->session_id);
     json_key(&o, "arguments");
     skip = skip < c->text.len ? skip : c->text.len;
     json_strn(&o, buf_data(&c->text) + skip, c->text.len - skip);
-    json_kstr(&o, "messageID", assistant);
-    oc_event_send(oc, &text, &o, c->directory);
+    json_kstr(&o, "messageID", c->assistant);
+    oc_event_send(oc, &o, c->directory);
 }
 
 static void publish_ended(struct oc *oc, const struct oc_command *c)
 {
+    struct json_out o;
+
     publish_message(oc, c, false);
     oc_publish_parts(oc, c);
-    publish_idle(oc, c);
+    publish_status(oc, c, "idle");
+    o = session_event(oc, "session.idle", c->session_id);
+    oc_event_send(oc, &o, c->directory);
     if (oc_command_is_named(c))
         publish_executed(oc, c);
 }
@@ -271,19 +245,16 @@ static void on_shell_command(struct oc *oc, struct session *s, bool began)
 static void on_session_deleted(struct oc *oc, const json_t *session, const char *id)
 {
     const char *cwd = json_string_value(json_object_get(session, "cwd"));
-    struct buf text = {0};
-    struct json_out o = oc_event(oc, &text, "session.deleted");
+    struct json_out o = session_event(oc, "session.deleted", id);
 
-    json_kstr(&o, "sessionID", id);
-    json_key(&o, "info");
-    json_open(&o, '{');
+    json_kopen(&o, "info", '{');
     json_kstr(&o, "id", id);
     json_kstr(&o, "projectID", "global");
     json_kstr(&o, "directory", cwd != NULL ? cwd : oc->cwd);
     json_kstr(&o, "title", "");
     json_kstr(&o, "version", OC_VERSION);
     json_close(&o, '}');
-    oc_event_send(oc, &text, &o, NULL);
+    oc_event_send(oc, &o, NULL);
 }
 
 static void on_session(struct oc *oc, const char *type, const json_t *event)

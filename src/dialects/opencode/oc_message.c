@@ -67,6 +67,17 @@ static void put_words(struct buf *out, const struct process_view *v)
     }
 }
 
+static void set_ids(struct oc_command *c)
+{
+    const char *given = oc_meta_text(c->meta, "messageID");
+
+    if (given != NULL && strlen(given) < OC_ID_BYTES)
+        memcpy(c->user, given, strlen(given) + 1);
+    else
+        oc_make_id("msg", c->began, 0, c->seed, c->user);
+    oc_make_id("msg", c->began, 1, c->seed, c->assistant);
+}
+
 void oc_command_of_process(struct oc_command *c, const struct oc *oc, struct session *s,
                            struct process *p, size_t max)
 {
@@ -81,6 +92,7 @@ void oc_command_of_process(struct oc_command *c, const struct oc *oc, struct ses
         .exit_code = -1,
     };
     snprintf(c->seed, sizeof c->seed, "%s", v.id);
+    set_ids(c);
     snprintf(c->cwd, sizeof c->cwd, "%s", v.cwd != NULL ? v.cwd : c->directory);
     if (oc_meta_text(c->meta, "agent") != NULL && v.arg_count > 0)
         buf_puts(&c->text, v.args[v.arg_count - 1]); /* written by oc_shell.c */
@@ -102,6 +114,7 @@ void oc_command_of_log(struct oc_command *c, const struct oc *oc, struct session
     };
     snprintf(c->seed, sizeof c->seed, "%.30s %llu", c->session_id,
              (unsigned long long)log->begin.number);
+    set_ids(c);
     snprintf(c->cwd, sizeof c->cwd, "%s", c->directory);
     buf_put(&c->text, log->text.bytes, log->text.len);
     buf_put(&c->output, log->head.bytes, log->head.len);
@@ -109,15 +122,4 @@ void oc_command_of_log(struct oc_command *c, const struct oc *oc, struct session
     buf_put(&c->output, log->tail.bytes, log->tail.len);
     if (log->ended)
         put_end(c, &log->end.exit, log->end.ended_wall_ms);
-}
-
-void oc_command_ids(const struct oc_command *c, char user[OC_ID_BYTES], char assistant[OC_ID_BYTES])
-{
-    const char *given = oc_meta_text(c->meta, "messageID");
-
-    if (given != NULL && strlen(given) < OC_ID_BYTES)
-        memcpy(user, given, strlen(given) + 1);
-    else
-        oc_make_id("msg", c->began, 0, c->seed, user);
-    oc_make_id("msg", c->began, 1, c->seed, assistant);
 }

@@ -13,7 +13,8 @@
 
 struct oc_command {
     const char *session_id, *directory;
-    char seed[64];     /* for its ids */
+    char seed[64];                                  /* for its ids */
+    char user[OC_ID_BYTES], assistant[OC_ID_BYTES]; /* ids of its messages */
     json_t *meta;      /* what the call requested; NULL: started by another dialect */
     struct buf text;   /* the command */
     struct buf output; /* as the client sees it */
@@ -31,16 +32,11 @@ void oc_command_of_log(struct oc_command *c, const struct oc *oc, struct session
 void oc_command_fini(struct oc_command *c);
 
 bool oc_command_is_named(const struct oc_command *c); /* of /command, not of /shell */
-void oc_command_ids(const struct oc_command *c, char user[OC_ID_BYTES],
-                    char assistant[OC_ID_BYTES]);
-void oc_write_user(struct json_out *o, const struct oc_command *c);
-void oc_write_user_part(struct json_out *o, const struct oc_command *c);
-void oc_write_assistant(struct json_out *o, const struct oc_command *c);
-size_t oc_part_count(const struct oc_command *c);
-void oc_write_part(struct json_out *o, const struct oc_command *c, size_t i);
-/* {info, parts}: the reply to a call, and both messages in a list. */
-void oc_write_reply(struct json_out *o, const struct oc_command *c);
-void oc_write_question(struct json_out *o, const struct oc_command *c);
+/* Of the user's message or of the assistant's: its info, its parts, and {info, parts}. */
+void oc_write_info(struct json_out *o, const struct oc_command *c, bool user);
+size_t oc_part_count(const struct oc_command *c, bool user);
+void oc_write_part(struct json_out *o, const struct oc_command *c, bool user, size_t i);
+void oc_write_message(struct json_out *o, const struct oc_command *c, bool user);
 
 void oc_publish_parts(struct oc *oc, const struct oc_command *c); /* oc_event_bridge.c */
 

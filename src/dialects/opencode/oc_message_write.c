@@ -13,20 +13,14 @@ static const char *meta_or(const struct oc_command *c, const char *key, const ch
     return text != NULL ? text : otherwise;
 }
 
-static void write_tokens(struct json_out *o)
+void oc_write_tokens(struct json_out *o)
 {
+    static const char none[] =
+        "{\"input\":0,\"output\":0,\"reasoning\":0,\"cache\":{\"read\":0,\"write\":0}}";
+
     json_kint(o, "cost", 0);
     json_key(o, "tokens");
-    json_open(o, '{');
-    json_kint(o, "input", 0);
-    json_kint(o, "output", 0);
-    json_kint(o, "reasoning", 0);
-    json_key(o, "cache");
-    json_open(o, '{');
-    json_kint(o, "read", 0);
-    json_kint(o, "write", 0);
-    json_close(o, '}');
-    json_close(o, '}');
+    json_raw(o, none, sizeof none - 1);
 }
 
 static void write_text(struct json_out *o, const char *key, const struct buf *text)
@@ -38,38 +32,61 @@ static void write_text(struct json_out *o, const char *key, const struct buf *te
 static void write_time(struct json_out *o, const struct oc_command *c, const char *begin,
                        const char *end)
 {
-    json_key(o, "time");
-    json_open(o, '{');
+    json_kopen(o, "time", '{');
     json_kint(o, begin, c->began);
     if (c->ended)
         json_kint(o, end, c->ended_at);
     json_close(o, '}');
 }
 
-void oc_write_user(struct json_out *o, const struct oc_command *c)
+static void write_user(struct json_out *o, const struct oc_command *c)
 {
-    char user[OC_ID_BYTES], assistant[OC_ID_BYTES];
-
-    oc_command_ids(c, user, assistant);
-    json_open(o, '{');
-    json_kstr(o, "id", user);
-    json_kstr(o, "sessionID", c->session_id);
-    json_kstr(o, "role", "user");
-    json_key(o, "time");
-    json_open(o, '{');
+    json_kopen(o, "time", '{');
     json_kint(o, "created", c->began);
     json_close(o, '}');
     json_kstr(o, "agent", meta_or(c, "agent", "build"));
-    json_key(o, "model");
-    json_open(o, '{');
+    json_kopen(o, "model", '{');
     json_kstr(o, "providerID", meta_or(c, "providerID", "holdfast"));
     json_kstr(o, "modelID", meta_or(c, "modelID", "none"));
     json_close(o, '}');
+}
+
+static void write_assistant(struct json_out *o, const struct oc_command *c)
+{
+    const char *agent = meta_or(c, "agent", "build");
+
+    json_kstr(o, "parentID", c->user);
+    json_kstr(o, "mode", agent);
+    json_kstr(o, "agent", agent);
+    json_kopen(o, "path", '{');
+    json_kstr(o, "cwd", c->cwd);
+    json_kstr(o, "root", "/");
+    json_close(o, '}');
+    json_kstr(o, "modelID", meta_or(c, "modelID", "none"));
+    json_kstr(o, "providerID", meta_or(c, "providerID", "holdfast"));
+    oc_write_tokens(o);
+    write_time(o, c, "created", "completed");
+    if (c->ended && oc_command_is_named(c))
+        json_kstr(o, "finish", "stop");
+}
+
+void oc_write_info(struct json_out *o, const struct oc_command *c, bool user)
+{
+    json_open(o, '{');
+    json_kstr(o, "id", user ? c->user : c->assistant);
+    json_kstr(o, "sessionID", c->session_id);
+    json_kstr(o, "role", user ? "user" : "assistant");
+    if (user)
+        write_user(o, c);
+    else
+        write_assistant(o, c);
     json_close(o, '}');
 }
 
-static void part_open(struct json_out *o, const struct oc_command *c, const char *message,
-                      unsigned place, const char *type)
+/* --- parts ---------------------------------------------------------------------------- */
+
+static void part_open(struct json_out *o, const struct oc_command *c, bool user, unsigned place,
+                      const char *type)
 {
     char id[OC_ID_BYTES];
 
@@ -77,56 +94,24 @@ static void part_open(struct json_out *o, const struct oc_command *c, const char
     json_open(o, '{');
     json_kstr(o, "id", id);
     json_kstr(o, "sessionID", c->session_id);
-    json_kstr(o, "messageID", message);
+    json_kstr(o, "messageID", user ? c->user : c->assistant);
     json_kstr(o, "type", type);
 }
 
-void oc_write_user_part(struct json_out *o, const struct oc_command *c)
+static void write_user_part(struct json_out *o, const struct oc_command *c)
 {
-    char user[OC_ID_BYTES], assistant[OC_ID_BYTES];
-
-    oc_command_ids(c, user, assistant);
-    part_open(o, c, user, 0, "text");
+    part_open(o, c, true, 0, "text");
     json_kbool(o, "synthetic", true);
     if (oc_command_is_named(c))
         write_text(o, "text", &c->text);
     else
         json_kstr(o, "text", "The following tool was executed by the user");
-    json_close(o, '}');
-}
-
-void oc_write_assistant(struct json_out *o, const struct oc_command *c)
-{
-    char user[OC_ID_BYTES], assistant[OC_ID_BYTES];
-    const char *agent = meta_or(c, "agent", "build");
-
-    oc_command_ids(c, user, assistant);
-    json_open(o, '{');
-    json_kstr(o, "id", assistant);
-    json_kstr(o, "sessionID", c->session_id);
-    json_kstr(o, "role", "assistant");
-    json_kstr(o, "parentID", user);
-    json_kstr(o, "mode", agent);
-    json_kstr(o, "agent", agent);
-    json_key(o, "path");
-    json_open(o, '{');
-    json_kstr(o, "cwd", c->cwd);
-    json_kstr(o, "root", "/");
-    json_close(o, '}');
-    json_kstr(o, "modelID", meta_or(c, "modelID", "none"));
-    json_kstr(o, "providerID", meta_or(c, "providerID", "holdfast"));
-    write_tokens(o);
-    write_time(o, c, "created", "completed");
-    if (c->ended && oc_command_is_named(c))
-        json_kstr(o, "finish", "stop");
-    json_close(o, '}');
 }
 
 /* The original reports no exit code: it is the only addition. */
 static void write_metadata(struct json_out *o, const struct oc_command *c)
 {
-    json_key(o, "metadata");
-    json_open(o, '{');
+    json_kopen(o, "metadata", '{');
     if (!oc_command_is_named(c))
         write_text(o, "output", &c->output);
     if (c->ended && c->exit_code >= 0)
@@ -134,19 +119,17 @@ static void write_metadata(struct json_out *o, const struct oc_command *c)
     json_close(o, '}');
 }
 
-static void write_tool(struct json_out *o, const struct oc_command *c, const char *message)
+static void write_tool(struct json_out *o, const struct oc_command *c)
 {
     char call[OC_ID_BYTES];
 
     oc_make_id("call", c->began, 2, c->seed, call);
-    part_open(o, c, message, 1, "tool");
+    part_open(o, c, false, 1, "tool");
     json_kstr(o, "tool", "bash");
     json_kstr(o, "callID", call);
-    json_key(o, "state");
-    json_open(o, '{');
+    json_kopen(o, "state", '{');
     json_kstr(o, "status", c->ended ? "completed" : "running");
-    json_key(o, "input");
-    json_open(o, '{');
+    json_kopen(o, "input", '{');
     write_text(o, "command", &c->text);
     json_close(o, '}');
     if (c->ended) {
@@ -157,61 +140,50 @@ static void write_tool(struct json_out *o, const struct oc_command *c, const cha
         write_metadata(o, c);
     write_time(o, c, "start", "end");
     json_close(o, '}');
-    json_close(o, '}');
 }
 
-size_t oc_part_count(const struct oc_command *c)
+/* Of a command by name: where it begins, its output, and where it ends. */
+static void write_step(struct json_out *o, const struct oc_command *c, size_t i)
 {
-    if (!oc_command_is_named(c))
-        return 1;
-    return c->ended ? 3 : 2;
-}
+    static const char *const types[] = {"step-start", "text", "step-finish"};
 
-void oc_write_part(struct json_out *o, const struct oc_command *c, size_t i)
-{
-    char user[OC_ID_BYTES], assistant[OC_ID_BYTES];
-
-    oc_command_ids(c, user, assistant);
-    if (!oc_command_is_named(c)) {
-        write_tool(o, c, assistant);
-        return;
-    }
-    part_open(o, c, assistant, (unsigned)i + 1,
-              i == 0   ? "step-start"
-              : i == 1 ? "text"
-                       : "step-finish");
+    part_open(o, c, false, (unsigned)i + 1, types[i]);
     if (i == 1) {
         write_text(o, "text", &c->output);
         write_time(o, c, "start", "end");
         write_metadata(o, c);
     } else if (i == 2) {
         json_kstr(o, "reason", "stop");
-        write_tokens(o);
+        oc_write_tokens(o);
     }
+}
+
+size_t oc_part_count(const struct oc_command *c, bool user)
+{
+    if (user || !oc_command_is_named(c))
+        return 1;
+    return c->ended ? 3 : 2;
+}
+
+void oc_write_part(struct json_out *o, const struct oc_command *c, bool user, size_t i)
+{
+    if (user)
+        write_user_part(o, c);
+    else if (oc_command_is_named(c))
+        write_step(o, c, i);
+    else
+        write_tool(o, c);
     json_close(o, '}');
 }
 
-void oc_write_reply(struct json_out *o, const struct oc_command *c)
+void oc_write_message(struct json_out *o, const struct oc_command *c, bool user)
 {
     json_open(o, '{');
     json_key(o, "info");
-    oc_write_assistant(o, c);
-    json_key(o, "parts");
-    json_open(o, '[');
-    for (size_t i = 0; i < oc_part_count(c); i++)
-        oc_write_part(o, c, i);
-    json_close(o, ']');
-    json_close(o, '}');
-}
-
-void oc_write_question(struct json_out *o, const struct oc_command *c)
-{
-    json_open(o, '{');
-    json_key(o, "info");
-    oc_write_user(o, c);
-    json_key(o, "parts");
-    json_open(o, '[');
-    oc_write_user_part(o, c);
+    oc_write_info(o, c, user);
+    json_kopen(o, "parts", '[');
+    for (size_t i = 0; i < oc_part_count(c, user); i++)
+        oc_write_part(o, c, user, i);
     json_close(o, ']');
     json_close(o, '}');
 }

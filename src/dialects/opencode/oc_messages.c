@@ -108,8 +108,8 @@ void oc_session_messages(struct http_request *rq)
 
         take(&c, oc, s, &all.list[i]);
         if (i > first || (int64_t)(all.count - first) * 2 <= limit)
-            oc_write_question(&o, &c);
-        oc_write_reply(&o, &c);
+            oc_write_message(&o, &c, true);
+        oc_write_message(&o, &c, false);
         oc_command_fini(&c);
     }
     json_close(&o, ']');
@@ -129,19 +129,15 @@ void oc_session_message(struct http_request *rq)
         return;
     collect(&all, oc->base.engine, s);
     for (size_t i = 0; i < all.count && !found; i++) {
-        char user[OC_ID_BYTES], assistant[OC_ID_BYTES];
         struct json_out o = oc_reply_open(oc);
         struct oc_command c;
 
         take(&c, oc, s, &all.list[i]);
-        oc_command_ids(&c, user, assistant);
-        found = strcmp(id, user) == 0 || strcmp(id, assistant) == 0;
-        if (found && strcmp(id, user) == 0)
-            oc_write_question(&o, &c);
-        else if (found)
-            oc_write_reply(&o, &c);
-        if (found)
+        found = strcmp(id, c.user) == 0 || strcmp(id, c.assistant) == 0;
+        if (found) {
+            oc_write_message(&o, &c, strcmp(id, c.user) == 0);
             oc_send(rq, 200, &o);
+        }
         oc_command_fini(&c);
     }
     free(all.list);

@@ -57,8 +57,7 @@ void oc_write_pty(struct json_out *o, struct process *p)
     json_kstr(o, "id", id);
     write_title(o, &v, id);
     json_kstr(o, "command", v.command);
-    json_key(o, "args");
-    json_open(o, '[');
+    json_kopen(o, "args", '[');
     for (size_t i = 0; i < v.arg_count; i++)
         json_str(o, v.args[i]);
     json_close(o, ']');
@@ -80,11 +79,9 @@ static void data_open(struct http_request *rq, struct json_out *o)
     if (!oc_is_api(rq))
         return;
     json_open(o, '{');
-    json_key(o, "location");
-    json_open(o, '{');
+    json_kopen(o, "location", '{');
     json_kstr(o, "directory", oc_directory(rq, directory));
-    json_key(o, "project");
-    json_open(o, '{');
+    json_kopen(o, "project", '{');
     json_kstr(o, "id", "global");
     json_kstr(o, "directory", "/");
     json_close(o, '}');
@@ -194,8 +191,7 @@ static void wish_metadata(struct oc_pty_wish *w)
 
     json_out_init(&o, &w->metadata);
     json_open(&o, '{');
-    json_key(&o, "opencode");
-    json_open(&o, '{');
+    json_kopen(&o, "opencode", '{');
     json_kstr(&o, "directory", w->directory);
     json_close(&o, '}');
     json_close(&o, '}');

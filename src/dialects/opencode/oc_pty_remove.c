@@ -82,15 +82,14 @@ static void removal_step(struct removal *r)
 {
     struct oc *oc = removal_oc(r);
     struct http_request *rq;
-    struct buf text = {0};
     struct json_out o;
 
     if (--r->open > 0)
         return;
     if (r->directory != NULL && oc_is_heard(oc)) {
-        o = oc_event(oc, &text, "server.instance.disposed");
+        o = oc_event(oc, "server.instance.disposed");
         json_kstr(&o, "directory", r->directory);
-        oc_event_send(oc, &text, &o, r->directory);
+        oc_event_send(oc, &o, r->directory);
         oc_streams_end(oc, r->directory);
     }
     rq = call_end(&r->call);

@@ -49,8 +49,7 @@ static void named(struct http_request *rq, int status, const char *name, const c
 
     json_open(&o, '{');
     json_kstr(&o, "name", name);
-    json_key(&o, "data");
-    json_open(&o, '{');
+    json_kopen(&o, "data", '{');
     json_kstr(&o, "message", message);
     if (kind != NULL)
         json_kstr(&o, "kind", kind);

@@ -68,16 +68,6 @@ static void write_title(struct json_out *o, struct session *s, const json_t *met
     json_kstr(o, "title", title != NULL ? title : text);
 }
 
-static void write_tokens(struct json_out *o)
-{
-    static const char none[] =
-        "{\"input\":0,\"output\":0,\"reasoning\":0,\"cache\":{\"read\":0,\"write\":0}}";
-
-    json_kint(o, "cost", 0);
-    json_key(o, "tokens");
-    json_raw(o, none, sizeof none - 1);
-}
-
 void oc_write_session(struct json_out *o, struct oc *oc, struct session *s)
 {
     const char *id = session_id(s), *directory = oc_session_directory(oc, s);
@@ -92,11 +82,10 @@ void oc_write_session(struct json_out *o, struct oc *oc, struct session *s)
     json_kstr(o, "path", directory[0] == '/' ? directory + 1 : directory);
     if (oc_meta_text(meta, "parentID") != NULL)
         json_kstr(o, "parentID", oc_meta_text(meta, "parentID"));
-    write_tokens(o);
+    oc_write_tokens(o);
     write_title(o, s, meta);
     json_kstr(o, "version", OC_VERSION);
-    json_key(o, "time");
-    json_open(o, '{');
+    json_kopen(o, "time", '{');
     json_kint(o, "created", session_created_ms(s));
     json_kint(o, "updated", updated_ms(oc, s));
     json_close(o, '}');
@@ -132,8 +121,7 @@ static void put_metadata(struct buf *out, const char *title, const char *parent)
 
     json_out_init(&o, out);
     json_open(&o, '{');
-    json_key(&o, "opencode");
-    json_open(&o, '{');
+    json_kopen(&o, "opencode", '{');
     if (title != NULL)
         json_kstr(&o, "title", title);
     if (parent != NULL)
@@ -227,8 +215,7 @@ void oc_session_status(struct http_request *rq)
     while ((s = session_next(oc->base.engine, s)) != NULL) {
         if (!oc_session_is_busy(oc, s))
             continue;
-        json_key(&o, session_id(s));
-        json_open(&o, '{');
+        json_kopen(&o, session_id(s), '{');
         json_kstr(&o, "type", "busy");
         json_close(&o, '}');
     }

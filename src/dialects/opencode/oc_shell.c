@@ -88,7 +88,7 @@ static void run_reply(struct oc_shell_run *r, struct http_request *rq)
     }
     oc_command_of_process(&c, oc, s, r->process, OC_REPLY_BYTES);
     o = oc_reply_open(oc);
-    oc_write_reply(&o, &c);
+    oc_write_message(&o, &c, false);
     oc_send(rq, 200, &o);
     oc_command_fini(&c);
 }
@@ -139,8 +139,7 @@ static void put_metadata(struct buf *out, const struct oc_order *w, const char *
 
     json_out_init(&o, out);
     json_open(&o, '{');
-    json_key(&o, "opencode");
-    json_open(&o, '{');
+    json_kopen(&o, "opencode", '{');
     json_kstr(&o, "directory", directory);
     json_kstr(&o, "agent", w->agent);
     if (w->message_id != NULL)

@@ -173,6 +173,7 @@ static void oc_fini(struct dialect_base *b)
 {
     oc_publish_stop((struct oc *)b);
     oc_tickets_free((struct oc *)b);
+    buf_fini(&((struct oc *)b)->event);
 }
 
 static const struct route_group groups[] = {

@@ -35,6 +35,7 @@ struct oc {
 
     /* oc_bus.c, oc_event_bridge.c: only while there are listeners */
     struct list streams, entries;
+    struct buf event; /* being written */
     uint64_t entry_first, entry_next;
     size_t entry_bytes;
     struct event_subscriber subscriber;
@@ -96,10 +97,9 @@ void oc_write_pty(struct json_out *o, struct process *p);
 
 /* --- oc_bus.c: events to all listeners ------------------------------------------------------ */
 bool oc_is_heard(const struct oc *oc);
-/* {"id","type","properties": then yours }; end it with oc_event_send(). */
-struct json_out oc_event(struct oc *oc, struct buf *text, const char *type);
-/* directory NULL: for all. Takes ownership of the text. */
-void oc_event_send(struct oc *oc, struct buf *text, struct json_out *o, const char *directory);
+/* {"id","type","properties": then yours }; end it with oc_event_send(), directory NULL: for all. */
+struct json_out oc_event(struct oc *oc, const char *type);
+void oc_event_send(struct oc *oc, struct json_out *o, const char *directory);
 void oc_streams_end(struct oc *oc, const char *directory); /* once everything is sent */
 /* oc_event_bridge.c */
 void oc_publish_start(struct oc *oc);
@@ -115,6 +115,9 @@ void oc_chatter_stop(struct oc *oc, const char *id); /* NULL: all */
 
 /* --- oc_pty_remove.c ------------------------------------------------------------------------ */
 bool oc_is_being_removed(const struct oc *oc, const struct process *p);
+
+/* --- oc_message_write.c --------------------------------------------------------------------- */
+void oc_write_tokens(struct json_out *o); /* none were used */
 
 /* --- oc_session.c --------------------------------------------------------------------------- */
 void oc_write_session(struct json_out *o, struct oc *oc, struct session *s);
