@@ -45,16 +45,18 @@ static void call_on_disconnect(void *arg)
 static void call_on_drain(struct pending *p)
 {
     struct call *c = call_of(p);
+    const char *text = c->kind->drain_text;
     struct hf_error err = {0};
 
     if (c->kind->drain != NULL) {
         c->kind->drain(c);
-    } else if (c->kind->stays) {
+    } else if (c->kind->stays && text == NULL) {
         return;
     } else if (c->out != NULL) {
         call_stream_abort(c);
     } else {
-        hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down");
+        hf_fail(&err, HF_E_shutting_down, "%s",
+                text != NULL ? text : "the daemon is shutting down");
         call_fail(c, &err);
     }
 }

@@ -32,6 +32,9 @@ struct call_kind {
     /* The daemon drains: end the call, or leave it if it ends by itself soon [replies
      * shutting_down, or aborts the stream]. */
     void (*drain)(struct call *c);
+    /* Without `drain`: the text of that reply, which ends a call that stays, too. Its `release`
+     * then cancels the engine's callback [a general text]. */
+    const char *drain_text;
     /* The stream has room again [nothing]. */
     void (*room)(struct call *c);
 };
