@@ -34,12 +34,12 @@ static void try_create(const json_t *tree)
 
     check_refusal(rc, &err);
     if (rc == 0) {
-        check(a.arg_count == json_array_size(json_object_get(tree, "args")));
-        a.args[a.arg_count] = "-l"; /* there is room */
-        for (size_t i = 0; i < a.arg_count; i++)
+        check(a.spec.arg_count == json_array_size(json_object_get(tree, "args")));
+        a.args[a.spec.arg_count] = "-l"; /* there is room */
+        for (size_t i = 0; i < a.spec.arg_count; i++)
             check(a.args[i] != NULL);
-        check(a.env_count >= 2 && strcmp(a.env[a.env_count - 2].name, "TERM") == 0);
-        for (size_t i = 0; i + 2 < a.env_count; i++)
+        check(a.spec.env_count >= 2 && strcmp(a.env[a.spec.env_count - 2].name, "TERM") == 0);
+        for (size_t i = 0; i + 2 < a.spec.env_count; i++)
             check(strcmp(a.env[i].name, "TERM") != 0 && a.env[i].value != NULL);
     }
     oc_pty_request_fini(&a);

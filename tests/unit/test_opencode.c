@@ -21,10 +21,10 @@ TEST(whose_terminal_it_is_is_not_for_the_caller_to_say)
     struct oc_pty_request a;
 
     EXPECT_INT(oc_pty_request_decode(&a, body, NULL), 0);
-    EXPECT_STR(a.command, "sh");
-    EXPECT_U64(a.arg_count, 2);
+    EXPECT_STR(a.spec.command, "sh");
+    EXPECT_U64(a.spec.arg_count, 2);
     EXPECT_STR(a.args[1], "x");
-    EXPECT_U64(a.env_count, 3);
+    EXPECT_U64(a.spec.env_count, 3);
     EXPECT_STR(a.env[0].name, "A");
     EXPECT_STR(a.env[1].value, "xterm-256color");
     EXPECT_STR(a.env[2].value, "1");

@@ -51,11 +51,11 @@ static int take_args(struct oc_pty_request *a, const json_t *args, struct hf_err
 
     if (args != NULL && !json_is_array(args))
         return refuse(err, "args", "Expected array");
-    a->args = hf_xalloc((json_array_size(args) + 1) * sizeof *a->args);
+    a->spec.args = a->args = hf_xalloc((json_array_size(args) + 1) * sizeof *a->args);
     json_array_foreach (args, i, v) {
         if (plain_text(v) == NULL)
             return refuse(err, "args", "Expected strings without NUL");
-        a->args[a->arg_count++] = plain_text(v);
+        a->args[a->spec.arg_count++] = plain_text(v);
     }
     return 0;
 }
@@ -68,15 +68,15 @@ static int take_env(struct oc_pty_request *a, json_t *env, struct hf_error *err)
 
     if (env != NULL && !json_is_object(env))
         return refuse(err, "env", "Expected object");
-    a->env = hf_xalloc((json_object_size(env) + 2) * sizeof *a->env);
+    a->spec.env = a->env = hf_xalloc((json_object_size(env) + 2) * sizeof *a->env);
     json_object_foreach (env, name, v) {
         if (plain_text(v) == NULL)
             return refuse(err, "env", "Expected strings without NUL");
         if (strcmp(name, "TERM") != 0 && strcmp(name, "OPENCODE_TERMINAL") != 0)
-            a->env[a->env_count++] = (struct spec_env){name, plain_text(v)};
+            a->env[a->spec.env_count++] = (struct spec_env){name, plain_text(v)};
     }
-    a->env[a->env_count++] = (struct spec_env){"TERM", "xterm-256color"};
-    a->env[a->env_count++] = (struct spec_env){"OPENCODE_TERMINAL", "1"};
+    a->env[a->spec.env_count++] = (struct spec_env){"TERM", "xterm-256color"};
+    a->env[a->spec.env_count++] = (struct spec_env){"OPENCODE_TERMINAL", "1"};
     return 0;
 }
 
@@ -85,9 +85,10 @@ int oc_pty_request_decode(struct oc_pty_request *a, const json_t *body, struct h
     int rc;
 
     *a = (struct oc_pty_request){0};
-    if ((rc = take_text(body, "command", false, &a->command, err)) < 0 ||
-        (rc = take_text(body, "cwd", false, &a->cwd, err)) < 0 ||
-        (rc = take_text(body, "title", false, &a->title, err)) < 0 ||
+    spec_init(&a->spec);
+    if ((rc = take_text(body, "command", false, &a->spec.command, err)) < 0 ||
+        (rc = take_text(body, "cwd", false, &a->spec.cwd, err)) < 0 ||
+        (rc = take_text(body, "title", false, &a->spec.label, err)) < 0 ||
         (rc = take_args(a, json_object_get(body, "args"), err)) < 0)
         return rc;
     return take_env(a, json_object_get(body, "env"), err);

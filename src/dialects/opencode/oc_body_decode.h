@@ -13,10 +13,9 @@
 
 /* POST /pty; absent members are NULL. */
 struct oc_pty_request {
-    const char *command, *cwd, *title;
+    struct spawn_spec spec;
     const char **args; /* with room for one more */
     struct spec_env *env;
-    size_t arg_count, env_count;
 };
 int oc_pty_request_decode(struct oc_pty_request *a, const json_t *body, struct hf_error *err);
 void oc_pty_request_fini(struct oc_pty_request *a);

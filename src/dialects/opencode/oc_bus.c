@@ -76,15 +76,10 @@ static const struct list *entry_at(const struct oc *oc, uint64_t number)
 
 /* --- a listener ------------------------------------------------------------------------ */
 
-static struct oc *listener_oc(const struct oc_bus_listener *s)
-{
-    return (struct oc *)s->call.base;
-}
-
 static void listener_release(struct call *c)
 {
     struct oc_bus_listener *s = list_entry(c, struct oc_bus_listener, call);
-    struct oc *oc = listener_oc(s);
+    struct oc *oc = oc_of_call(&s->call);
 
     list_remove(&s->link);
     timer_close(s->heartbeat);
@@ -124,7 +119,7 @@ static bool listener_wants(const struct oc_bus_listener *s, const struct oc_bus_
 static void listener_pump(struct call *c)
 {
     struct oc_bus_listener *s = list_entry(c, struct oc_bus_listener, call);
-    struct oc *oc = listener_oc(s);
+    struct oc *oc = oc_of_call(&s->call);
     const struct list *at;
 
     if (s->next < oc->entry_first) {
@@ -209,7 +204,7 @@ void oc_event_send(struct oc *oc, struct json_out *o, const char *directory)
 /* To this listener only, and for no directory. */
 static void listener_say(struct oc_bus_listener *s, const char *type)
 {
-    struct json_out o = oc_event(listener_oc(s), type);
+    struct json_out o = oc_event(oc_of_call(&s->call), type);
 
     event_shut(&o);
     listener_send(s, buf_data(o.buf), o.buf->len, NULL);

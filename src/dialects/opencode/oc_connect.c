@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "base/utf16.h"
 #include "dialects/common/console.h"
-#include "dialects/opencode/oc_ticket.h"
+#include "dialects/opencode/opencode.h"
 #include "engine/journal/units.h"
 
 #define CLOSE_NO_SESSION 4404
@@ -170,7 +170,7 @@ static void attach(struct http_request *rq, struct process *p)
         return;
     free(a);
     if (err.code != HF_OK)
-        oc_error(rq, &err);
+        http_reply_error(rq, &err);
 }
 
 void oc_pty_connect(struct http_request *rq)

@@ -101,7 +101,7 @@ void oc_session_messages(struct http_request *rq)
         return;
     collect(&all, oc->base.engine, s);
     first = first_of(&all, limit);
-    o = oc_reply_open(oc);
+    o = oc_reply_open(rq);
     json_open(&o, '[');
     for (size_t i = first; i < all.count; i++) {
         struct oc_command c;
@@ -113,7 +113,7 @@ void oc_session_messages(struct http_request *rq)
         oc_command_fini(&c);
     }
     json_close(&o, ']');
-    oc_send(rq, 200, &o);
+    oc_send(rq, &o);
     free(all.list);
 }
 
@@ -129,18 +129,18 @@ void oc_session_message(struct http_request *rq)
         return;
     collect(&all, oc->base.engine, s);
     for (size_t i = 0; i < all.count && !found; i++) {
-        struct json_out o = oc_reply_open(oc);
+        struct json_out o = oc_reply_open(rq);
         struct oc_command c;
 
         take(&c, oc, s, &all.list[i]);
         found = strcmp(id, c.user) == 0 || strcmp(id, c.assistant) == 0;
         if (found) {
             oc_write_message(&o, &c, strcmp(id, c.user) == 0);
-            oc_send(rq, 200, &o);
+            oc_send(rq, &o);
         }
         oc_command_fini(&c);
     }
     free(all.list);
     if (!found)
-        oc_named(rq, 404, "NotFoundError", "Message not found");
+        oc_named(rq, 404, "NotFoundError", "Message not found", NULL);
 }

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "dialects/common/start_call.h"
 #include "dialects/opencode/oc_body_decode.h"
-#include "dialects/opencode/oc_ticket.h"
+#include "dialects/opencode/opencode.h"
 #include "engine/journal/units.h"
 
 /* --- the object ------------------------------------------------------------------- */
@@ -28,6 +28,23 @@ json_t *oc_meta(const char *metadata_json)
 const char *oc_meta_text(const json_t *meta, const char *key)
 {
     return json_string_value(json_object_get(meta, key));
+}
+
+struct json_out oc_meta_open(struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    json_kopen(&o, "opencode", '{');
+    return o;
+}
+
+const char *oc_meta_close(struct json_out *o)
+{
+    json_close(o, '}');
+    json_close(o, '}');
+    return buf_cstr(o->buf);
 }
 
 bool oc_is_visible(const struct process_view *v, const char *directory)
@@ -93,12 +110,12 @@ static void data_send(struct http_request *rq, struct json_out *o)
 {
     if (oc_is_api(rq))
         json_close(o, '}');
-    oc_send(rq, 200, o);
+    oc_send(rq, o);
 }
 
 static void reply_pty(struct http_request *rq, struct process *p)
 {
-    struct json_out o = oc_reply_open(oc_of(rq));
+    struct json_out o = oc_reply_open(rq);
 
     data_open(rq, &o);
     oc_write_pty(&o, p);
@@ -108,7 +125,7 @@ static void reply_pty(struct http_request *rq, struct process *p)
 void oc_pty_list(struct http_request *rq)
 {
     struct oc *oc = oc_of(rq);
-    struct json_out o = oc_reply_open(oc);
+    struct json_out o = oc_reply_open(rq);
     char directory[PATH_MAX];
     struct process *p = NULL;
 
@@ -151,7 +168,7 @@ void oc_pty_token(struct http_request *rq)
     }
     process_view(p, &v);
     oc_ticket_new(rq, v.id, ticket);
-    o = oc_reply_open(oc_of(rq));
+    o = oc_reply_open(rq);
     data_open(rq, &o);
     json_open(&o, '{');
     json_kstr(&o, "ticket", ticket);
@@ -165,114 +182,81 @@ void oc_pty_token(struct http_request *rq)
 static void creation_done(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
     if (p == NULL) {
-        oc_error(rq, err);
+        http_reply_error(rq, err);
         return;
     }
     (void)units_end(process_journal(p)); /* counted from its first byte */
     reply_pty(rq, p);
 }
 
-/* Applies a create body, and the defaults. */
-struct oc_pty_wish {
-    struct oc_pty_request request;
-    char shell[PATH_MAX], directory[PATH_MAX];
-    struct buf metadata;
-};
-
-static void wish_fini(struct oc_pty_wish *w)
+/* What the body leaves out; shell: PATH_MAX. */
+static void set_defaults(struct oc_pty_request *a, const char *directory, char *shell)
 {
-    oc_pty_request_fini(&w->request);
-    buf_fini(&w->metadata);
-}
+    struct spawn_spec *s = &a->spec;
 
-static void wish_metadata(struct oc_pty_wish *w)
-{
-    struct json_out o;
-
-    json_out_init(&o, &w->metadata);
-    json_open(&o, '{');
-    json_kopen(&o, "opencode", '{');
-    json_kstr(&o, "directory", w->directory);
-    json_close(&o, '}');
-    json_close(&o, '}');
-}
-
-static void wish_complete(struct http_request *rq, struct oc_pty_wish *w)
-{
-    struct oc_pty_request *a = &w->request;
-
-    oc_directory(rq, w->directory);
-    if (a->command == NULL || a->command[0] == '\0')
-        a->command = oc_shell(w->shell);
-    if (oc_is_shell(a->command))
-        a->args[a->arg_count++] = "-l";
-    if (a->cwd == NULL || a->cwd[0] == '\0')
-        a->cwd = w->directory;
-    wish_metadata(w);
-}
-
-static void create_spawn(struct http_request *rq, struct oc_pty_wish *w)
-{
-    struct oc *oc = oc_of(rq);
-    const struct start_call_options o = {.pending = &oc->base.pending, .done = creation_done};
-    struct spawn_spec spec;
-
-    spec_init(&spec);
-    spec.command = w->request.command;
-    spec.args = w->request.args;
-    spec.arg_count = w->request.arg_count;
-    spec.cwd = w->request.cwd;
-    spec.env = w->request.env;
-    spec.env_count = w->request.env_count;
-    spec.label = w->request.title;
-    spec.pty = true;
-    spec.rows = 24;
-    spec.cols = 80;
-    spec.history_bytes = OC_RING_BYTES;
-    spec.metadata_json = buf_cstr(&w->metadata);
-    start_call_begin(rq, oc->base.engine, &spec, &o);
+    if (s->command == NULL || s->command[0] == '\0')
+        s->command = oc_shell(shell);
+    if (oc_is_shell(s->command))
+        a->args[s->arg_count++] = "-l";
+    if (s->cwd == NULL || s->cwd[0] == '\0')
+        s->cwd = directory;
+    s->pty = true;
+    s->rows = 24;
+    s->cols = 80;
+    s->history_bytes = OC_RING_BYTES;
 }
 
 void oc_pty_create(struct http_request *rq)
 {
     json_auto_t *body = oc_body(rq, true); /* create({}) of the SDK sends none */
+    struct dialect_base *b = dialect_base_of(rq);
+    const struct start_call_options o = {.pending = &b->pending, .done = creation_done};
+    char shell[PATH_MAX], directory[PATH_MAX];
+    struct buf metadata = {0};
+    struct oc_pty_request a;
     struct hf_error err;
-    struct oc_pty_wish *w;
+    struct json_out m;
 
     if (body == NULL)
         return;
-    w = hf_xalloc(sizeof *w);
-    if (oc_pty_request_decode(&w->request, body, &err) < 0) {
-        oc_error(rq, &err);
+    if (oc_pty_request_decode(&a, body, &err) < 0) {
+        http_reply_error(rq, &err);
     } else {
-        wish_complete(rq, w);
-        create_spawn(rq, w);
+        m = oc_meta_open(&metadata);
+        json_kstr(&m, "directory", oc_directory(rq, directory));
+        a.spec.metadata_json = oc_meta_close(&m);
+        set_defaults(&a, directory, shell);
+        start_call_begin(rq, b->engine, &a.spec, &o);
     }
-    wish_fini(w);
-    free(w);
+    oc_pty_request_fini(&a);
+    buf_fini(&metadata);
 }
 
 /* --- update ----------------------------------------------------------------------------- */
+
+/* An exited PTY has no size any more, and its clients are not notified. */
+static int update(struct process *p, const json_t *body, struct hf_error *err)
+{
+    struct oc_pty_change c;
+    int rc = oc_pty_change_decode(&c, body, err);
+
+    if (rc == 0 && c.sized && process_is_running(p))
+        rc = process_resize(p, c.rows, c.cols, "api", err);
+    if (rc < 0 || c.title == NULL)
+        return rc;
+    return process_patch(p, &(struct process_patch){.label = c.title}, err);
+}
 
 void oc_pty_update(struct http_request *rq)
 {
     struct process *p = oc_process(rq);
     json_auto_t *body = p == NULL ? NULL : oc_body(rq, true);
-    struct process_patch patch = {0};
-    struct oc_pty_change c;
     struct hf_error err;
 
     if (body == NULL)
         return;
-    /* An exited PTY has no size any more, and its clients are not notified. */
-    if (oc_pty_change_decode(&c, body, &err) < 0 ||
-        (c.sized && process_is_running(p) && process_resize(p, c.rows, c.cols, "api", &err) < 0)) {
-        oc_error(rq, &err);
-        return;
-    }
-    patch.label = c.title;
-    if (c.title != NULL && process_patch(p, &patch, &err) < 0) {
-        oc_error(rq, &err);
+    if (update(p, body, &err) < 0) {
+        http_reply_error(rq, &err);
         return;
     }
     oc_publish_pty(oc_of(rq), "pty.updated", p);

@@ -23,11 +23,6 @@ struct removal {
     size_t open; /* those that have not ended, plus one while they are being started */
 };
 
-static struct oc *removal_oc(const struct removal *r)
-{
-    return (struct oc *)r->call.base;
-}
-
 static void removal_release(struct call *c)
 {
     struct removal *r = list_entry(c, struct removal, call);
@@ -43,19 +38,10 @@ static void removal_release(struct call *c)
 }
 
 /* Termination may outlast the shutdown. It continues under the next worker. */
-static void removal_drain(struct call *c)
-{
-    struct hf_error err = {0};
-
-    hf_fail(&err, HF_E_shutting_down,
-            "the daemon is shutting down; the requested operation continues");
-    call_fail(c, &err);
-}
-
 static const struct call_kind removal_kind = {
     .release = removal_release,
     .stays = true,
-    .drain = removal_drain,
+    .drain_text = OC_CONTINUES,
 };
 
 bool oc_is_being_removed(const struct oc *oc, const struct process *p)
@@ -75,12 +61,12 @@ static void removal_reply(struct http_request *rq)
     if (oc_is_api(rq))
         http_reply_empty(rq, 204);
     else
-        oc_send_true(rq);
+        oc_send_json(rq, "true");
 }
 
 static void removal_step(struct removal *r)
 {
-    struct oc *oc = removal_oc(r);
+    struct oc *oc = oc_of_call(&r->call);
     struct http_request *rq;
     struct json_out o;
 
@@ -117,9 +103,9 @@ static void removal_on_ended(void *arg, struct process *p, const struct survivor
     struct removal *r = arg;
 
     (void)s;
-    oc_publish_now(removal_oc(r));
-    removal_publish(removal_oc(r), p);
-    oc_publish_now(removal_oc(r));
+    oc_publish_now(oc_of_call(&r->call));
+    removal_publish(oc_of_call(&r->call), p);
+    oc_publish_now(oc_of_call(&r->call));
     for (size_t i = 0; i < r->count; i++)
         if (r->processes[i] == p)
             r->processes[i] = NULL;
@@ -131,7 +117,7 @@ static struct removal *removal_new(struct http_request *rq)
 {
     struct removal *r = call_begin(rq, &removal_kind, sizeof *r);
 
-    list_append(&removal_oc(r)->removals, &r->link);
+    list_append(&oc_of_call(&r->call)->removals, &r->link);
     r->open = 1;
     return r;
 }

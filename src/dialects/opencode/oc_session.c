@@ -94,10 +94,10 @@ void oc_write_session(struct json_out *o, struct oc *oc, struct session *s)
 
 static void reply_session(struct http_request *rq, struct session *s)
 {
-    struct json_out o = oc_reply_open(oc_of(rq));
+    struct json_out o = oc_reply_open(rq);
 
     oc_write_session(&o, oc_of(rq), s);
-    oc_send(rq, 200, &o);
+    oc_send(rq, &o);
 }
 
 /* --- create ----------------------------------------------------------------------------- */
@@ -115,19 +115,15 @@ static void creation_done(void *arg, struct session *s, const struct hf_error *e
         http_reply_error(rq, err);
 }
 
-static void put_metadata(struct buf *out, const char *title, const char *parent)
+static const char *put_metadata(struct buf *out, const char *title, const char *parent)
 {
-    struct json_out o;
+    struct json_out o = oc_meta_open(out);
 
-    json_out_init(&o, out);
-    json_open(&o, '{');
-    json_kopen(&o, "opencode", '{');
     if (title != NULL)
         json_kstr(&o, "title", title);
     if (parent != NULL)
         json_kstr(&o, "parentID", parent);
-    json_close(&o, '}');
-    json_close(&o, '}');
+    return oc_meta_close(&o);
 }
 
 void oc_session_create(struct http_request *rq)
@@ -143,13 +139,12 @@ void oc_session_create(struct http_request *rq)
     if (body == NULL)
         return;
     if (oc_session_request_decode(&a, body, &err) < 0) {
-        oc_error(rq, &err);
+        http_reply_error(rq, &err);
         return;
     }
     oc_new_id("ses", true, id);
-    put_metadata(&metadata, a.title, a.parent);
     spec.cwd = oc_directory(rq, directory);
-    spec.metadata = buf_cstr(&metadata);
+    spec.metadata = put_metadata(&metadata, a.title, a.parent);
     c = call_begin(rq, &creation_kind, sizeof *c);
     if (session_create(oc_of(rq)->base.engine, &spec, creation_done, c, &err) < 0)
         creation_done(c, NULL, &err);
@@ -162,7 +157,7 @@ static void write_list(struct http_request *rq, int64_t limit, const char *direc
                        const char *parent)
 {
     struct oc *oc = oc_of(rq);
-    struct json_out o = oc_reply_open(oc);
+    struct json_out o = oc_reply_open(rq);
     struct session *s = NULL;
 
     json_open(&o, '[');
@@ -177,7 +172,7 @@ static void write_list(struct http_request *rq, int64_t limit, const char *direc
         limit--;
     }
     json_close(&o, ']');
-    oc_send(rq, 200, &o);
+    oc_send(rq, &o);
 }
 
 void oc_session_list(struct http_request *rq)
@@ -208,7 +203,7 @@ void oc_session_get(struct http_request *rq)
 void oc_session_status(struct http_request *rq)
 {
     struct oc *oc = oc_of(rq);
-    struct json_out o = oc_reply_open(oc);
+    struct json_out o = oc_reply_open(rq);
     struct session *s = NULL;
 
     json_open(&o, '{');
@@ -220,7 +215,7 @@ void oc_session_status(struct http_request *rq)
         json_close(&o, '}');
     }
     json_close(&o, '}');
-    oc_send(rq, 200, &o);
+    oc_send(rq, &o);
 }
 
 void oc_session_update(struct http_request *rq)
@@ -231,14 +226,16 @@ void oc_session_update(struct http_request *rq)
     struct oc_session_request a = {.title = oc_meta_text(meta, "title")};
     struct buf metadata = {0};
     struct hf_error err;
+    const char *text;
     int rc;
 
     if (body == NULL)
         return;
     rc = oc_session_request_decode(&a, body, &err);
-    put_metadata(&metadata, a.title, oc_meta_text(meta, "parentID")); /* which never changes */
-    if (rc < 0 || session_set_metadata(s, buf_cstr(&metadata), &err) < 0) {
-        oc_error(rq, &err);
+    /* The parent never changes. */
+    text = put_metadata(&metadata, a.title, oc_meta_text(meta, "parentID"));
+    if (rc < 0 || session_set_metadata(s, text, &err) < 0) {
+        http_reply_error(rq, &err);
     } else {
         oc_publish_session(oc_of(rq), "session.updated", s);
         reply_session(rq, s);
@@ -250,30 +247,34 @@ void oc_session_update(struct http_request *rq)
 
 struct deletion {
     struct call call;
-    struct session *session;
+    struct session *session; /* NULL: it is deleted */
 };
 
-/* Termination may outlast the shutdown, and continues under the next worker. */
-static void deletion_drain(struct call *c)
+static void deletion_release(struct call *c)
 {
     struct deletion *d = list_entry(c, struct deletion, call);
-    struct hf_error err = {0};
 
-    session_delete_leave(d->session, d);
-    hf_fail(&err, HF_E_shutting_down,
-            "the daemon is shutting down; the requested operation continues");
-    call_fail(c, &err);
+    if (d->session != NULL)
+        session_delete_leave(d->session, d);
 }
 
-static const struct call_kind deletion_kind = {.stays = true, .drain = deletion_drain};
+/* Termination may outlast the shutdown. It continues under the next worker. */
+static const struct call_kind deletion_kind = {
+    .release = deletion_release,
+    .stays = true,
+    .drain_text = OC_CONTINUES,
+};
 
 static void deletion_done(void *arg, const struct survivors *v, size_t ended)
 {
-    struct http_request *rq = call_end(&((struct deletion *)arg)->call);
+    struct deletion *d = arg;
+    struct http_request *rq;
 
     (void)v, (void)ended;
+    d->session = NULL;
+    rq = call_end(&d->call);
     if (rq != NULL)
-        oc_send_true(rq);
+        oc_send_json(rq, "true");
 }
 
 void oc_session_delete(struct http_request *rq)

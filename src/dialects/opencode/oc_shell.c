@@ -24,11 +24,6 @@ struct oc_shell_run {
     bool aborted; /* before it was started */
 };
 
-static struct oc *run_oc(const struct oc_shell_run *r)
-{
-    return (struct oc *)r->call.base;
-}
-
 static void run_release(struct call *c)
 {
     struct oc_shell_run *r = list_entry(c, struct oc_shell_run, call);
@@ -76,7 +71,7 @@ static struct oc_shell_run *run_of(const struct oc *oc, const struct session *s)
 
 static void run_reply(struct oc_shell_run *r, struct http_request *rq)
 {
-    struct oc *oc = run_oc(r);
+    struct oc *oc = oc_of_call(&r->call);
     struct hf_error err;
     struct session *s = session_find(oc->base.engine, r->session, &err);
     struct oc_command c;
@@ -87,9 +82,9 @@ static void run_reply(struct oc_shell_run *r, struct http_request *rq)
         return;
     }
     oc_command_of_process(&c, oc, s, r->process, OC_REPLY_BYTES);
-    o = oc_reply_open(oc);
+    o = oc_reply_open(rq);
     oc_write_message(&o, &c, false);
-    oc_send(rq, 200, &o);
+    oc_send(rq, &o);
     oc_command_fini(&c);
 }
 
@@ -133,13 +128,10 @@ static const char script[] = "exec 2>&1\n"
                              ". \"${ZDOTDIR:-$HOME}/.zshrc\" >/dev/null 2>&1 || :\n"
                              "eval \"$1\"";
 
-static void put_metadata(struct buf *out, const struct oc_order *w, const char *directory)
+static const char *put_metadata(struct buf *out, const struct oc_order *w, const char *directory)
 {
-    struct json_out o;
+    struct json_out o = oc_meta_open(out);
 
-    json_out_init(&o, out);
-    json_open(&o, '{');
-    json_kopen(&o, "opencode", '{');
     json_kstr(&o, "directory", directory);
     json_kstr(&o, "agent", w->agent);
     if (w->message_id != NULL)
@@ -150,8 +142,7 @@ static void put_metadata(struct buf *out, const struct oc_order *w, const char *
     }
     if (w->arguments != NULL)
         json_kstr(&o, "name", w->command);
-    json_close(&o, '}');
-    json_close(&o, '}');
+    return oc_meta_close(&o);
 }
 
 /* text: what the shell runs, its last argument, where oc_message.c finds it. */
@@ -167,19 +158,18 @@ static int spawn(struct oc_shell_run *r, struct session *s, const struct oc_orde
     struct spawn_spec spec;
     int rc;
 
-    put_metadata(&metadata, w, oc_session_directory(run_oc(r), s));
     spec_init(&spec);
     spec.command = shell;
     spec.args = fish ? plain : args;
     spec.arg_count = fish ? 3 : 5;
-    spec.cwd = oc_session_directory(run_oc(r), s);
+    spec.cwd = oc_session_directory(oc_of_call(&r->call), s);
     spec.env = env;
     spec.env_count = 1;
     spec.stdin_mode = STDIN_NULL;
     spec.session_id = session_id(s);
     spec.source = SOURCE_USER_SHELL;
     spec.grace_ms = OC_ABORT_GRACE_MS;
-    spec.metadata_json = buf_cstr(&metadata);
+    spec.metadata_json = put_metadata(&metadata, w, spec.cwd);
     rc = engine_spawn(r->call.base->engine, &spec, run_on_spawned, r, err);
     buf_fini(&metadata);
     return rc;
@@ -192,7 +182,7 @@ static void run_begin(struct http_request *rq, struct session *s, const struct o
     struct hf_error err;
 
     r->session = hf_xstrdup(session_id(s));
-    list_append(&run_oc(r)->runs, &r->link);
+    list_append(&oc_of_call(&r->call)->runs, &r->link);
     list_init(&r->waiter.link);
     r->waiter.fn = run_on_exit;
     r->waiter.arg = r;
@@ -220,7 +210,7 @@ static bool fail(struct http_request *rq, struct session *s, const char *what, c
 
     snprintf(message, sizeof message, "%s not found: \"%.100s\"", what, name);
     oc_publish_failure(oc_of(rq), s, message);
-    oc_named(rq, 500, "UnknownError", message);
+    oc_named(rq, 500, "UnknownError", message, NULL);
     return false;
 }
 
@@ -257,7 +247,7 @@ static void handle(struct http_request *rq, bool shell)
     if (body == NULL)
         return;
     if (oc_order_decode(&w, body, shell, &err) < 0) {
-        oc_error(rq, &err);
+        http_reply_error(rq, &err);
         return;
     }
     if (!check_agent(rq, s, w.agent) || (!shell && !check_name(rq, s, w.command)) ||
@@ -296,5 +286,5 @@ void oc_session_abort(struct http_request *rq)
     while ((p = engine_next(oc_of(rq)->base.engine, p)) != NULL)
         if (process_is_running(p) && session_has_process(s, p))
             process_terminate(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
-    oc_send_true(rq);
+    oc_send_json(rq, "true");
 }

@@ -86,7 +86,7 @@ static void write_shell(struct json_out *o, const char *path)
 
 void oc_shells(struct http_request *rq)
 {
-    struct json_out o = oc_reply_open(oc_of(rq));
+    struct json_out o = oc_reply_open(rq);
     struct buf text = {0};
     char *line, *rest;
 
@@ -100,5 +100,5 @@ void oc_shells(struct http_request *rq)
             write_shell(&o, line);
     json_close(&o, ']');
     buf_fini(&text);
-    oc_send(rq, 200, &o);
+    oc_send(rq, &o);
 }

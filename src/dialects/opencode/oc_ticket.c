@@ -6,7 +6,7 @@
  * and not consumed. Tickets live a minute and end with the worker: a client that is refused
  * requests another. Layer: dialects.
  */
-#include "dialects/opencode/oc_ticket.h"
+#include "dialects/opencode/opencode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,70 +13,36 @@
 #include "base/braces.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/opencode/oc_ticket.h"
 
 /* --- simple calls ---------------------------------------------------------------------- */
 
-static void reply_fixed(struct http_request *rq, const char *json)
-{
-    struct json_out o = oc_reply_open(oc_of(rq));
-
-    buf_puts(o.buf, json);
-    oc_send(rq, 200, &o);
-}
-
-static void health(struct http_request *rq)
-{
-    reply_fixed(rq, "{\"healthy\":true,\"version\":\"" OC_VERSION "\"}");
-}
-
-/* A number as "pid" would make the web application use another protocol. */
-static void api_health(struct http_request *rq)
-{
-    reply_fixed(rq, "{\"healthy\":true}");
-}
-
-static void empty_object(struct http_request *rq)
-{
-    reply_fixed(rq, "{}");
-}
-
-static void empty_list(struct http_request *rq)
-{
-    reply_fixed(rq, "[]");
-}
-
-static void project(struct http_request *rq)
-{
-    reply_fixed(rq, "{\"id\":\"global\",\"worktree\":\"/\",\"time\":{\"created\":0,\"updated\":0},"
-                    "\"sandboxes\":[]}");
-}
-
-static void projects(struct http_request *rq)
-{
-    reply_fixed(rq, "[{\"id\":\"global\",\"worktree\":\"/\",\"time\":{\"created\":0,"
-                    "\"updated\":0},\"sandboxes\":[]}]");
-}
-
-static void providers(struct http_request *rq)
-{
-    reply_fixed(rq, "{\"providers\":[],\"default\":{}}");
-}
-
+#define PROJECT                                                                                    \
+    "{\"id\":\"global\",\"worktree\":\"/\",\"time\":{\"created\":0,\"updated\":0},\"sandboxes\":[]}"
 #define AGENT(name, mode)                                                                          \
     "{\"name\":\"" name "\",\"mode\":\"" mode "\",\"native\":true,\"permission\":[],"              \
     "\"options\":{}}"
 
+#define FIXED(name, json)                                                                          \
+    static void name(struct http_request *rq)                                                      \
+    {                                                                                              \
+        oc_send_json(rq, json);                                                                    \
+    }
+
+FIXED(health, "{\"healthy\":true,\"version\":\"" OC_VERSION "\"}")
+/* A number as "pid" would make the web application use another protocol. */
+FIXED(api_health, "{\"healthy\":true}")
+FIXED(empty_object, "{}")
+FIXED(empty_list, "[]")
+FIXED(project, PROJECT)
+FIXED(projects, "[" PROJECT "]")
+FIXED(providers, "{\"providers\":[],\"default\":{}}")
 /* The names that /session/{id}/shell accepts; there is no model behind them. */
-static void agents(struct http_request *rq)
-{
-    reply_fixed(rq, "[" AGENT("build", "primary") "," AGENT("plan", "primary") "," AGENT(
-                        "general", "subagent") "]");
-}
+FIXED(agents, "[" AGENT("build", "primary") "," AGENT("plan", "primary") "," AGENT("general",
+                                                                                   "subagent") "]")
 
 static void paths(struct http_request *rq)
 {
-    struct json_out o = oc_reply_open(oc_of(rq));
+    struct json_out o = oc_reply_open(rq);
     const char *home = getenv("HOME");
     char directory[PATH_MAX], path[PATH_MAX];
 
@@ -91,7 +57,7 @@ static void paths(struct http_request *rq)
     json_kstr(&o, "worktree", "/");
     json_kstr(&o, "directory", oc_directory(rq, directory));
     json_close(&o, '}');
-    oc_send(rq, 200, &o);
+    oc_send(rq, &o);
 }
 
 /* --- routes ------------------------------------------------------------------------------- */
@@ -99,8 +65,6 @@ static void paths(struct http_request *rq)
 #define GET(path, handler) BRACES(HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL)
 #define ACT(method, path, handler, role)                                                           \
     BRACES(method, path, handler, role, ROUTE_ANY_QUERY, 0, NULL)
-#define CONNECT(path)                                                                              \
-    BRACES(HTTP_GET_M, path, oc_pty_connect, ROLE_WATCH, ROUTE_UPGRADE | ROUTE_ANY_QUERY, 0, NULL)
 
 static const struct route routes[] = {
     GET("/global/health", health),
@@ -117,21 +81,7 @@ static const struct route routes[] = {
     GET("/vcs", empty_object),
     ACT(HTTP_POST_M, "/instance/dispose", oc_dispose, ROLE_OWN),
     GET("/pty/shells", oc_shells),
-    GET("/pty", oc_pty_list),
-    ACT(HTTP_POST_M, "/pty", oc_pty_create, ROLE_OWN),
-    GET("/pty/{id}", oc_pty_get),
-    ACT(HTTP_PUT_M, "/pty/{id}", oc_pty_update, ROLE_TYPE),
-    ACT(HTTP_DELETE_M, "/pty/{id}", oc_pty_remove, ROLE_OWN),
-    ACT(HTTP_POST_M, "/pty/{id}/connect-token", oc_pty_token, ROLE_WATCH),
-    CONNECT("/pty/{id}/connect"),
     GET("/api/health", api_health),
-    GET("/api/pty", oc_pty_list),
-    ACT(HTTP_POST_M, "/api/pty", oc_pty_create, ROLE_OWN),
-    GET("/api/pty/{id}", oc_pty_get),
-    ACT(HTTP_PUT_M, "/api/pty/{id}", oc_pty_update, ROLE_TYPE),
-    ACT(HTTP_DELETE_M, "/api/pty/{id}", oc_pty_remove, ROLE_OWN),
-    ACT(HTTP_POST_M, "/api/pty/{id}/connect-token", oc_pty_token, ROLE_WATCH),
-    CONNECT("/api/pty/{id}/connect"),
     GET("/session", oc_session_list),
     ACT(HTTP_POST_M, "/session", oc_session_create, ROLE_OWN),
     GET("/session/status", oc_session_status),
@@ -145,6 +95,18 @@ static const struct route routes[] = {
     ACT(HTTP_POST_M, "/session/{id}/abort", oc_session_abort, ROLE_OWN),
     ACT(HTTP_POST_M, "/session/{id}/shell", oc_session_shell, ROLE_OWN),
     ACT(HTTP_POST_M, "/session/{id}/command", oc_session_command, ROLE_OWN),
+};
+
+/* The same on both surfaces. */
+static const struct route pty_routes[] = {
+    GET("/pty", oc_pty_list),
+    ACT(HTTP_POST_M, "/pty", oc_pty_create, ROLE_OWN),
+    GET("/pty/{id}", oc_pty_get),
+    ACT(HTTP_PUT_M, "/pty/{id}", oc_pty_update, ROLE_TYPE),
+    ACT(HTTP_DELETE_M, "/pty/{id}", oc_pty_remove, ROLE_OWN),
+    ACT(HTTP_POST_M, "/pty/{id}/connect-token", oc_pty_token, ROLE_WATCH),
+    BRACES(HTTP_GET_M, "/pty/{id}/connect", oc_pty_connect, ROLE_WATCH,
+           ROUTE_UPGRADE | ROUTE_ANY_QUERY, 0, NULL),
 };
 
 static const struct auth_ways ways = {
@@ -178,6 +140,8 @@ static void oc_fini(struct dialect_base *b)
 
 static const struct route_group groups[] = {
     {"", routes, sizeof routes / sizeof *routes},
+    {"", pty_routes, sizeof pty_routes / sizeof *pty_routes},
+    {"/api", pty_routes, sizeof pty_routes / sizeof *pty_routes},
     {NULL, NULL, 0},
 };
 

@@ -22,7 +22,8 @@
 extern const struct dialect opencode_dialect;
 
 #define OC_VERSION "1.18.33" /* the version of the protocol */
-#define OC_ID_BYTES 32       /* "pty_" and 26 characters, and NUL */
+#define OC_CONTINUES "the daemon is shutting down; the requested operation continues"
+#define OC_ID_BYTES 32 /* "pty_" and 26 characters, and NUL */
 
 struct oc {
     struct dialect_base base;
@@ -48,19 +49,30 @@ static inline struct oc *oc_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* --- oc_reply.c: replies and errors ----------------------------------------------------- */
-struct json_out oc_reply_open(struct oc *oc); /* in the scratch buffer, nothing open yet */
-void oc_send(struct http_request *rq, int status, const struct json_out *o);
-void oc_send_true(struct http_request *rq);
+/* Of a call in progress. */
+static inline struct oc *oc_of_call(const struct call *c)
+{
+    return (struct oc *)c->base;
+}
+
+/* --- oc_request.c: replies and errors --------------------------------------------------- */
+struct json_out oc_reply_open(struct http_request *rq); /* in the scratch buffer, nothing open */
+static inline void oc_send(struct http_request *rq, const struct json_out *o)
+{
+    http_reply_json(rq, 200, o->buf);
+}
+void oc_send_json(struct http_request *rq, const char *json);
 void oc_error(struct http_request *rq, const struct hf_error *err); /* of the dialect */
-/* The request is invalid: 400 in the format of its surface. kind: Payload, Params, Query. */
-void oc_invalid(struct http_request *rq, const char *kind, const char *message);
+/* The request is invalid, in the format of its surface. kind: Payload, Params, Query. */
+void oc_invalid(struct http_request *rq, int status, const char *kind, const char *message);
+/* key and kind: NULL: none */
 void oc_tagged(struct http_request *rq, int status, const char *tag, const char *key,
                const char *value, const char *message);
-void oc_named(struct http_request *rq, int status, const char *name, const char *message);
+void oc_named(struct http_request *rq, int status, const char *name, const char *message,
+              const char *kind);
 bool oc_is_api(const struct http_request *rq); /* the newer surface, /api/... */
 
-/* --- oc_decode.c: decoding requests. NULL or false: replied --------------------------------- */
+/* Decoding. NULL or false: replied. */
 json_t *oc_body(struct http_request *rq, bool may_be_absent);
 bool oc_limit(struct http_request *rq, int64_t *out); /* unchanged when absent */
 /* The directory that a request belongs to, without a trailing slash. */
@@ -70,6 +82,14 @@ const char *oc_workspace(const struct http_request *rq); /* "" if none */
 /* The PTY that the path names, if it belongs to the directory. */
 struct process *oc_process(struct http_request *rq);
 struct session *oc_session(struct http_request *rq);
+
+/* --- oc_ticket.c: single-use tickets ---------------------------------------------------- */
+/* The role that a request's ticket grants, for the gate. */
+enum role oc_ticket_role(const struct http_request *rq, struct auth_grant *g);
+/* True: it was valid for this process and request, and is now consumed. */
+bool oc_ticket_spend(const struct http_request *rq, const char *process);
+void oc_ticket_new(struct http_request *rq, const char *process, char out[37]);
+void oc_tickets_free(struct oc *oc);
 
 /* --- oc_ids.c ------------------------------------------------------------------------------- */
 void oc_pty_id(const struct process_view *v, char out[OC_ID_BYTES]);
@@ -90,6 +110,9 @@ bool oc_find_program(const char *name, char out[PATH_MAX]); /* in PATH, or a pat
 /* The platform's attributes of a process or session: "opencode" in this metadata. A new reference,
  * or NULL. */
 json_t *oc_meta(const char *metadata_json);
+/* Begins such metadata; the text is in `out`. */
+struct json_out oc_meta_open(struct buf *out);
+const char *oc_meta_close(struct json_out *o);
 /* Its directory; NULL: not created here, visible in all. Borrowed from the tree. */
 const char *oc_meta_text(const json_t *meta, const char *key);
 bool oc_is_visible(const struct process_view *v, const char *directory);
