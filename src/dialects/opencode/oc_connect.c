@@ -22,7 +22,6 @@
 #define CLOSE_NO_SESSION 4404
 
 struct attachment {
-    struct oc *oc;
     char open[UTF8_OPEN_MAX]; /* the bytes of an incomplete character */
     size_t open_len;
     size_t skip; /* bytes after a gap that belong to a character whose first bytes are lost */
@@ -165,7 +164,6 @@ static void attach(struct http_request *rq, struct process *p)
     };
     struct hf_error err;
 
-    a->oc = oc_of(rq);
     if (console_open(rq, &o, &err) != NULL)
         return;
     free(a);

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/mem.h"
 #include "dialects/opencode/oc_message.h"
+#include "engine/stream/viewer.h"
 
 /* --- PTYs --------------------------------------------------------------------------- */
 
@@ -120,7 +122,7 @@ static void publish_part(struct oc *oc, const struct oc_command *c, bool user, s
     oc_event_send(oc, &o, c->directory);
 }
 
-void oc_publish_parts(struct oc *oc, const struct oc_command *c)
+static void publish_parts(struct oc *oc, const struct oc_command *c)
 {
     for (size_t i = 0; i < oc_part_count(c, false); i++)
         publish_part(oc, c, false, i);
@@ -135,7 +137,7 @@ static void publish_began(struct oc *oc, struct oc_command *c)
     publish_message(oc, c, true);
     publish_part(oc, c, true, 0);
     publish_message(oc, c, false);
-    oc_publish_parts(oc, c);
+    publish_parts(oc, c);
 }
 
 static void publish_executed(struct oc *oc, const struct oc_command *c)
@@ -158,12 +160,117 @@ static void publish_ended(struct oc *oc, const struct oc_command *c)
     struct json_out o;
 
     publish_message(oc, c, false);
-    oc_publish_parts(oc, c);
+    publish_parts(oc, c);
     publish_status(oc, c, "idle");
     o = session_event(oc, "session.idle", c->session_id);
     oc_event_send(oc, &o, c->directory);
     if (oc_command_is_named(c))
         publish_executed(oc, c);
+}
+
+/* --- the output of running commands ------------------------------------------------------- */
+
+/* Nothing is copied: a viewer notices new output, and at most every OC_CHUNK_MS the part is written
+ * from the journal, with all output so far. */
+struct chatter {
+    struct list link;
+    struct oc *oc;
+    struct process *process; /* referenced */
+    struct viewer *viewer;
+    struct timer *timer;
+};
+
+static void chatter_free(struct chatter *c)
+{
+    list_remove(&c->link);
+    viewer_detach(c->viewer);
+    timer_close(c->timer);
+    process_unref(c->process);
+    free(c);
+}
+
+static bool on_ready(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static void on_bytes(void *arg, const struct slice *s)
+{
+    struct chatter *c = arg;
+
+    (void)s;
+    if (!timer_is_active(c->timer))
+        timer_start(c->timer, OC_CHUNK_MS);
+}
+
+/* Each event has all output that is kept, so a gap needs no treatment. */
+static void on_gap(void *arg, uint64_t from, uint64_t to)
+{
+    (void)arg, (void)from, (void)to;
+}
+
+static void on_exited(void *arg, const struct exit_record *x)
+{
+    (void)arg, (void)x; /* the engine's log reports the end, which stops this */
+}
+
+static const struct viewer_ops ops = {
+    .ready = on_ready,
+    .bytes = on_bytes,
+    .gap = on_gap,
+    .exited = on_exited,
+};
+
+static void on_timer(struct timer *t, void *arg)
+{
+    struct chatter *ch = arg;
+    struct process_view v;
+    struct oc_command c;
+    struct session *s;
+
+    (void)t;
+    process_view(ch->process, &v);
+    s = v.running && v.session_id != NULL ? session_find(ch->oc->base.engine, v.session_id, NULL)
+                                          : NULL;
+    if (s == NULL)
+        return;
+    oc_command_of_process(&c, ch->oc, s, ch->process, OC_MESSAGE_BYTES);
+    publish_parts(ch->oc, &c);
+    oc_command_fini(&c);
+}
+
+static void chatter_start(struct oc *oc, struct process *p)
+{
+    const struct viewer_options o = {
+        .since = SINCE_OFFSET,
+        .offset = journal_first(process_journal(p)),
+        .internal = true,
+        .read_only = true,
+        .only_stream = -1,
+    };
+    struct chatter *c = hf_xalloc(sizeof *c);
+
+    c->oc = oc;
+    c->process = process_ref(p);
+    c->timer = timer_new(oc->base.loop, on_timer, c);
+    list_append(&oc->chatter, &c->link);
+    if (viewer_attach(p, &o, &ops, c, &c->viewer, NULL) < 0)
+        chatter_free(c);
+}
+
+static void chatter_stop(struct oc *oc, const char *id)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &oc->chatter) {
+        struct chatter *c = list_entry(it, struct chatter, link);
+        struct process_view v;
+
+        process_view(c->process, &v);
+        if (id == NULL || strcmp(v.id, id) == 0)
+            chatter_free(c);
+    }
 }
 
 /* --- the engine's log ----------------------------------------------------------------------- */
@@ -180,9 +287,9 @@ static void on_command_of(struct oc *oc, struct process *p, const struct process
     if (began) {
         publish_began(oc, &c);
         if (oc_is_heard(oc)) /* the last listener may just have been disconnected */
-            oc_chatter_start(oc, p);
+            chatter_start(oc, p);
     } else {
-        oc_chatter_stop(oc, v->id);
+        chatter_stop(oc, v->id);
         publish_ended(oc, &c);
     }
     oc_command_fini(&c);
@@ -313,7 +420,7 @@ void oc_publish_start(struct oc *oc)
 
         process_view(p, &v);
         if (v.running && v.session_id != NULL)
-            oc_chatter_start(oc, p);
+            chatter_start(oc, p);
     }
 }
 
@@ -323,5 +430,5 @@ void oc_publish_stop(struct oc *oc)
         return;
     events_unsubscribe(&oc->subscriber);
     oc->subscriber.fn = NULL;
-    oc_chatter_stop(oc, NULL);
+    chatter_stop(oc, NULL);
 }

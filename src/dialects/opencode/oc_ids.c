@@ -16,21 +16,15 @@ void oc_pty_id(const struct process_view *v, char out[OC_ID_BYTES])
     snprintf(out, OC_ID_BYTES, "pty_000000%.20s", v->id + 5);
 }
 
-static void put_base62(char *out, const uint8_t *raw)
-{
-    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-    for (int i = 0; i < 14; i++)
-        out[i] = digits[raw[i] % 62];
-    out[14] = '\0';
-}
-
 static void put_id(const char *prefix, uint64_t time, const uint8_t *raw, char out[OC_ID_BYTES])
 {
-    int n = snprintf(out, OC_ID_BYTES, "%s_%012llx", prefix,
-                     (unsigned long long)(time & 0xffffffffffffu));
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    char *at = out + snprintf(out, OC_ID_BYTES, "%s_%012llx", prefix,
+                              (unsigned long long)(time & 0xffffffffffffu));
 
-    put_base62(out + n, raw);
+    for (int i = 0; i < 14; i++)
+        *at++ = digits[raw[i] % 62];
+    *at = '\0';
 }
 
 void oc_make_id(const char *prefix, int64_t ms, unsigned place, const char *seed,

@@ -38,6 +38,4 @@ size_t oc_part_count(const struct oc_command *c, bool user);
 void oc_write_part(struct json_out *o, const struct oc_command *c, bool user, size_t i);
 void oc_write_message(struct json_out *o, const struct oc_command *c, bool user);
 
-void oc_publish_parts(struct oc *oc, const struct oc_command *c); /* oc_event_bridge.c */
-
 #endif

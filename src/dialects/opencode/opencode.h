@@ -132,9 +132,6 @@ void oc_publish_pty(struct oc *oc, const char *type, struct process *p); /* {inf
 void oc_publish_deleted(struct oc *oc, const struct process_view *v);
 void oc_publish_session(struct oc *oc, const char *type, struct session *s);
 void oc_publish_failure(struct oc *oc, struct session *s, const char *message);
-/* oc_output_events.c */
-void oc_chatter_start(struct oc *oc, struct process *p);
-void oc_chatter_stop(struct oc *oc, const char *id); /* NULL: all */
 
 /* --- oc_pty_remove.c ------------------------------------------------------------------------ */
 bool oc_is_being_removed(const struct oc *oc, const struct process *p);
