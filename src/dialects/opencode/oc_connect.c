@@ -103,13 +103,9 @@ static void attachment_gap(struct console *c, uint64_t from, uint64_t to)
 static void attachment_exited(struct console *c, const struct exit_record *x)
 {
     struct attachment *a = console_user(c);
-    char open[UTF8_OPEN_MAX];
-    size_t len = a->open_len;
 
     (void)x;
-    memcpy(open, a->open, len);
-    if (len > 0)
-        send_text(c, open, len, true);
+    send_text(c, a->open, a->open_len, true);
     console_close(c, 1000, "");
 }
 

@@ -259,16 +259,15 @@ static void chatter_start(struct oc *oc, struct process *p)
         chatter_free(c);
 }
 
-static void chatter_stop(struct oc *oc, const char *id)
+/* p NULL: all. */
+static void chatter_stop(struct oc *oc, const struct process *p)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &oc->chatter) {
         struct chatter *c = list_entry(it, struct chatter, link);
-        struct process_view v;
 
-        process_view(c->process, &v);
-        if (id == NULL || strcmp(v.id, id) == 0)
+        if (p == NULL || c->process == p)
             chatter_free(c);
     }
 }
@@ -289,7 +288,7 @@ static void on_command_of(struct oc *oc, struct process *p, const struct process
         if (oc_is_heard(oc)) /* the last listener may just have been disconnected */
             chatter_start(oc, p);
     } else {
-        chatter_stop(oc, v->id);
+        chatter_stop(oc, p);
         publish_ended(oc, &c);
     }
     oc_command_fini(&c);
