@@ -85,6 +85,8 @@ struct process *engine_find_idempotent(struct engine *e, const char *key);
 /* Newest first: NULL returns the newest; after the oldest comes NULL. */
 struct process *engine_next(struct engine *e, const struct process *after);
 struct process *engine_next_all(struct engine *e, const struct process *after);
+/* The same in order of creation: NULL returns the oldest; after the newest comes NULL. */
+struct process *engine_next_oldest(struct engine *e, const struct process *after);
 
 struct events *engine_events(struct engine *e);
 struct loop *engine_loop(struct engine *e);

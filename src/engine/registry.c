@@ -159,3 +159,16 @@ struct process *engine_next_all(struct engine *e, const struct process *after)
 {
     return next(e, after, true);
 }
+
+struct process *engine_next_oldest(struct engine *e, const struct process *after)
+{
+    const struct list *l = after == NULL ? e->processes.prev : after->link.prev;
+
+    for (; l != &e->processes; l = l->prev) {
+        struct process *p = list_entry(l, struct process, link);
+
+        if (p->entry != 0 && !p->helper)
+            return p;
+    }
+    return NULL;
+}

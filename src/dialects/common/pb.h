@@ -12,6 +12,7 @@
 #ifndef HF_DIALECTS_COMMON_PB_H
 #define HF_DIALECTS_COMMON_PB_H
 
+#include "base/braces.h"
 #include "base/json.h"
 
 enum pb_kind { PB_U32, PB_I64, PB_BOOL, PB_ENUM, PB_TEXT, PB_BYTES, PB_MESSAGE, PB_MAP, PB_TIME };
@@ -40,12 +41,22 @@ struct pb_message {
     const struct pb_field *fields;
     size_t count;
 };
+extern const struct pb_message pb_empty;
+
+/* static const struct pb_message size = PB_FIELDS(PB_FIELD(1, "rows", U32), …); */
+#define PB_FIELD(n, text, k, ...) BRACES(.number = (n), .name = (text), .kind = PB_##k, __VA_ARGS__)
+#define PB_FIELDS(...)                                                                             \
+    BRACES((const struct pb_field[]){__VA_ARGS__},                                                 \
+           sizeof((const struct pb_field[]){__VA_ARGS__}) / sizeof(struct pb_field))
 
 /* NULL: see err. The caller owns the tree. */
 json_t *pb_from_wire(const struct pb_message *m, const void *bytes, size_t len,
                      struct hf_error *err);
 /* `tree` has the form that a decoder returns. */
 void pb_to_wire(const struct pb_message *m, const json_t *tree, struct buf *out);
+/* The JSON form, with every field: those that are absent have their defaults, except members of a
+ * oneof. 64-bit numbers are strings, bytes are base64, enums are names. */
+void pb_to_json(const struct pb_message *m, const json_t *tree, struct json_out *out);
 
 /* Parts of the wire format, for hand-written encoders. */
 size_t pb_varint(char *out, uint64_t v); /* at most 10 bytes; returns how many */

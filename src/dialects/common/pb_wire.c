@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "dialects/common/pb.h"
 
+const struct pb_message pb_empty = {NULL, 0};
+
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
 struct pb_wire_cursor {
