@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void decode_all(const char *bytes, size_t len)
 {
     static const struct pb_message *const all[] = {
-        &gitpod_none,
+        &pb_empty,
         &gitpod_alias_request,
         &gitpod_open_request,
         &gitpod_write_request,
@@ -41,12 +41,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t len;
 
     buf_put(&text, data, size);
-    message = gitpod_unframe(buf_cstr(&text), size, &len, &code, &why);
+    message = grpc_unframe(buf_cstr(&text), size, &len, &code, &why);
     if (message != NULL)
         decode_all(message, len);
-    if (gitpod_timeout(buf_cstr(&text), &ms) && ms == 0)
+    if (grpc_timeout(buf_cstr(&text), &ms) && ms == 0)
         abort();
-    gitpod_put_message(&out, buf_cstr(&text));
+    grpc_put_message(&out, buf_cstr(&text));
     for (size_t i = 0; i < out.len; i++)
         if (buf_data(&out)[i] < 0x20 || buf_data(&out)[i] > 0x7e)
             abort();

@@ -10,7 +10,7 @@ static const char *unframe(const char *body, size_t len, size_t *n, enum grpc_co
 {
     const char *why;
 
-    return gitpod_unframe(body, len, n, code, &why);
+    return grpc_unframe(body, len, n, code, &why);
 }
 
 TEST(a_body_is_one_message)
@@ -36,7 +36,7 @@ TEST(a_message_has_its_length_in_front)
 {
     char head[GRPC_HEAD_BYTES];
 
-    gitpod_head(head, 0x01020304);
+    grpc_head(head, 0x01020304);
     EXPECT(memcmp(head, "\0\1\2\3\4", 5) == 0);
 }
 
@@ -44,7 +44,7 @@ static int64_t timeout(const char *text)
 {
     uint64_t ms;
 
-    return gitpod_timeout(text, &ms) ? (int64_t)ms : -1;
+    return grpc_timeout(text, &ms) ? (int64_t)ms : -1;
 }
 
 TEST(time_outs_have_units)
@@ -69,7 +69,7 @@ TEST(messages_in_headers_are_percent_encoded)
 {
     struct buf b = {0};
 
-    gitpod_put_message(&b, "a b%\n\xc3\xa4");
+    grpc_put_message(&b, "a b%\n\xc3\xa4");
     EXPECT_STR(buf_cstr(&b), "a b%25%0A%C3%A4");
     buf_fini(&b);
 }

@@ -1,26 +1,99 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gitpod.c - setup and teardown of the dialect, and its routes. Layer: dialects.
+ * gitpod.c - routes of the dialect, and the terminal that a request names. Layer: dialects.
  */
 #include "dialects/gitpod/gitpod.h"
 
-#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/braces.h"
 #include "base/limits.h"
-#include "base/mem.h"
+#include "dialects/common/own_meta.h"
+
+#define SERVICE "/supervisor.TerminalService/"
+
+/* --- requests ------------------------------------------------------------------------------- */
+
+bool gitpod_is_terminal(struct process *p, bool living)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    return v.pty && (v.running || !living);
+}
+
+json_t *gitpod_message(struct http_request *rq, const struct pb_message *m)
+{
+    bool service = strstr(http_path(rq), SERVICE) != NULL;
+
+    return service ? grpc_request(rq, m) : grpc_gateway_request(rq, m);
+}
+
+struct process *gitpod_find(struct http_request *rq, const struct pb_message *m, bool living,
+                            const char *why, json_t **message)
+{
+    struct process *p = NULL;
+    const char *alias;
+
+    *message = gitpod_message(rq, m);
+    if (*message == NULL)
+        return NULL;
+    alias = json_string_value(json_object_get(*message, "alias"));
+    if (alias != NULL)
+        p = engine_find(dialect_base_of(rq)->engine, alias, NULL);
+    if (p != NULL && gitpod_is_terminal(p, living))
+        return p;
+    grpc_fail(rq, GRPC_NOT_FOUND, why);
+    return NULL;
+}
+
+/* --- what a terminal has in addition to a process ------------------------------------------- */
+
+json_t *gitpod_meta(struct process *p)
+{
+    struct process_view v;
+    json_t *own;
+
+    process_view(p, &v);
+    own = own_meta(v.metadata_json, "gitpod");
+    return own != NULL ? own : json_object();
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+void gitpod_title(struct process *p, struct gitpod_title *out)
+{
+    json_auto_t *meta = gitpod_meta(p);
+    const char *title = json_string_value(json_object_get(meta, "title"));
+    struct process_view v;
+
+    process_view(p, &v);
+    out->api = title != NULL && title[0] != '\0';
+    out->text[0] = '\0';
+    if (out->api)
+        snprintf(out->text, sizeof out->text, "%s", title);
+    else if (v.running)
+        process_foreground(p, out->text, sizeof out->text);
+    if (out->text[0] == '\0')
+        snprintf(out->text, sizeof out->text, "%s", base_name(v.command));
+}
+
+/* --- routes --------------------------------------------------------------------------------- */
 
 #define RPC(method, handler, role)                                                                 \
-    BRACES(HTTP_POST_M, "/supervisor.TerminalService/" method, handler, role, ROUTE_ANY_QUERY,     \
+    BRACES(HTTP_POST_M, SERVICE method, handler, role, ROUTE_ANY_QUERY,                            \
            LIMIT_GITPOD_MESSAGE_BYTES, NULL)
 /* The gateway, with the prefix that is visible from outside and without it. */
 #define REST(methods, path, handler, role, flags)                                                  \
-    {                                                                                              \
-        methods, "/_supervisor/v1/terminal/" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0,    \
-        NULL},                                                                                     \
-    {                                                                                              \
-        methods, "/v1/terminal/" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL           \
-    }
+    BRACES(methods, "/_supervisor/v1/terminal/" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, \
+           NULL),                                                                                  \
+        BRACES(methods, "/v1/terminal/" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL)
 
 static const struct route routes[] = {
     RPC("Open", gitpod_open, ROLE_OWN),
@@ -42,43 +115,6 @@ static const struct route routes[] = {
 
 static const struct auth_ways ways = {.headers = "x-gitpod-owner-token"};
 
-static void *gitpod_make(const struct dialect_host *host)
-{
-    struct gitpod *g = hf_xalloc(sizeof *g);
-
-    g->engine = host->engine;
-    g->loop = host->loop;
-    list_init(&g->pending);
-    input_call_queue_init(&g->typing, &g->pending);
-    g->table = (struct route_table){
-        .prefix = "/dialects/gitpod",
-        .routes = routes,
-        .count = sizeof routes / sizeof *routes,
-        .error = gitpod_error,
-        .context = g,
-        .ways = &ways,
-    };
-    return g;
-}
-
-static const struct route_table *gitpod_routes(void *self)
-{
-    return &((struct gitpod *)self)->table;
-}
-
-static void gitpod_drain(void *self)
-{
-    pending_drain(&((struct gitpod *)self)->pending);
-}
-
-static void gitpod_free(void *self)
-{
-    struct gitpod *g = self;
-
-    pending_free(&g->pending);
-    free(g);
-}
-
 static const struct route_group groups[] = {
     {"", routes, sizeof routes / sizeof *routes},
     {NULL, NULL, 0},
@@ -90,8 +126,6 @@ const struct dialect gitpod_dialect = {
     .prefix = "/dialects/gitpod",
     .groups = groups,
     .ways = &ways,
-    .make = gitpod_make,
-    .routes = gitpod_routes,
-    .drain = gitpod_drain,
-    .free = gitpod_free,
+    .error = grpc_error,
+    .size = sizeof(struct dialect_base),
 };

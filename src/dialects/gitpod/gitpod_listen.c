@@ -2,26 +2,19 @@
 /*
  * gitpod_listen.c - Listen: the output that is held, live output, titles, then the exit
  *
- * A viewer is an offset, so a client that does not read delays no other. The program's name is
- * polled while a client listens, as in the original. The protocol has no message for output that a
- * slow reader has missed, so its stream ends with an error instead of continuing silently: the next
- * Listen begins with all that is held. Layer: dialects.
+ * The program's name is polled while a client listens, as in the original. The protocol has no
+ * message for output that a slow reader has missed, so its stream ends with an error instead of
+ * continuing silently: the next Listen begins with all that is held. Layer: dialects.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/text.h"
-#include "dialects/common/caller.h"
+#include "dialects/common/follow.h"
 #include "dialects/gitpod/gitpod.h"
-#include "engine/stream/viewer.h"
 
-struct listen {
-    struct pending pending;
-    struct process *process; /* referenced */
-    struct viewer *viewer;
-    struct http_stream *out; /* NULL: not started, or over */
+struct gitpod_listen {
+    struct follow follow;
     struct timer *timer;
     uint64_t until_ms; /* 0: none */
     struct gitpod_title title;
@@ -30,296 +23,165 @@ struct listen {
     bool json;
 };
 
-static void listen_free(struct pending *p)
+static struct gitpod_listen *listen_of(struct follow *f)
 {
-    struct listen *l = list_entry(p, struct listen, pending);
-
-    viewer_detach(l->viewer);
-    timer_close(l->timer);
-    process_unref(l->process);
-    pending_fini(p);
-    free(l);
+    return list_entry(f, struct gitpod_listen, follow);
 }
 
-/* --- messages ----------------------------------------------------------------------------- */
-
-static void send_line(struct listen *l, struct json_out *o)
+static void listen_release(struct follow *f)
 {
-    json_close(o, '}');
-    json_close(o, '}');
-    buf_putc(o->buf, '\n');
-    http_stream_write(l->out, &(struct iovec){buf_data(o->buf), o->buf->len}, 1);
-    buf_fini(o->buf);
+    timer_close(listen_of(f)->timer);
 }
 
-static struct json_out begin_line(struct buf *text)
+static void listen_send(struct gitpod_listen *l, const char *key, json_t *value, bool api)
 {
-    struct json_out o;
+    json_auto_t *tree = json_object();
 
-    json_out_init(&o, text);
-    json_open(&o, '{');
-    json_key(&o, "result");
-    json_open(&o, '{');
-    return o;
+    json_object_set_new(tree, key, value);
+    if (api)
+        json_object_set_new(tree, "titleSource", json_integer(1));
+    grpc_stream_send(l->follow.out, l->json, &gitpod_listen_response, tree);
 }
 
-/* A tag and a length precede the bytes, which are not copied. */
-static void send_bytes(struct listen *l, uint32_t number, const void *bytes, size_t len)
+/* The stream ends after it. */
+static void listen_result(struct follow *f, enum grpc_code code, const char *why)
 {
-    char head[GRPC_HEAD_BYTES + 12];
-    size_t n = GRPC_HEAD_BYTES;
-    struct iovec iov[] = {{head, 0}, {(void *)(uintptr_t)bytes, len}};
-
-    n += pb_varint(head + n, (uint64_t)number << 3 | 2);
-    n += pb_varint(head + n, len);
-    gitpod_head(head, n - GRPC_HEAD_BYTES + len);
-    iov[0].iov_len = n;
-    http_stream_write(l->out, iov, 2);
+    grpc_stream_result(f->out, listen_of(f)->json, code, why);
 }
 
-static void send_wire(struct listen *l, const struct buf *wire)
-{
-    char head[GRPC_HEAD_BYTES];
-    struct iovec iov[] = {{head, sizeof head}, {buf_data(wire), wire->len}};
+/* --- titles --------------------------------------------------------------------------------- */
 
-    gitpod_head(head, wire->len);
-    http_stream_write(l->out, iov, 2);
-}
-
-static void send_data(struct listen *l, const struct slice *s)
-{
-    struct buf text = {0};
-    struct json_out o;
-
-    if (!l->json) {
-        send_bytes(l, 1, s->bytes, s->len);
-        return;
-    }
-    o = begin_line(&text);
-    json_key(&o, "data");
-    json_raw(&o, "\"", 1);
-    base64_encode(&text, s->bytes, s->len);
-    buf_putc(&text, '"');
-    json_kstr(&o, "titleSource", "process");
-    send_line(l, &o);
-}
-
-static void send_title(struct listen *l)
-{
-    struct buf text = {0};
-    struct json_out o;
-
-    if (l->json) {
-        o = begin_line(&text);
-        json_kstr(&o, "title", l->title.text);
-        json_kstr(&o, "titleSource", l->title.api ? "api" : "process");
-        send_line(l, &o);
-        return;
-    }
-    pb_put_bytes(&text, 3, l->title.text, strlen(l->title.text));
-    if (l->title.api)
-        pb_put_number(&text, 4, 1);
-    send_wire(l, &text);
-    buf_fini(&text);
-}
-
-static void send_exit(struct listen *l, int code)
-{
-    struct buf text = {0};
-    struct json_out o;
-
-    if (l->json) {
-        o = begin_line(&text);
-        json_kint(&o, "exitCode", code);
-        json_kstr(&o, "titleSource", "process");
-        send_line(l, &o);
-        return;
-    }
-    pb_put_number(&text, 2, (uint64_t)code);
-    send_wire(l, &text);
-    buf_fini(&text);
-}
-
-/* --- termination ----------------------------------------------------------------------------- */
-
-static void listen_end(struct listen *l, enum grpc_code code, const char *why)
-{
-    struct buf text = {0};
-    struct json_out o;
-
-    if (!l->json) {
-        gitpod_trailers(l->out, code, why);
-    } else if (code != GRPC_OK) {
-        json_out_init(&o, &text);
-        json_open(&o, '{');
-        json_key(&o, "error");
-        gitpod_write_status(&o, code, why);
-        json_close(&o, '}');
-        buf_putc(&text, '\n');
-        http_stream_write(l->out, &(struct iovec){buf_data(&text), text.len}, 1);
-        buf_fini(&text);
-    }
-    http_stream_end(l->out);
-    listen_free(&l->pending);
-}
-
-static void listen_drain(struct pending *p)
-{
-    listen_end(list_entry(p, struct listen, pending), GRPC_UNAVAILABLE,
-               "the daemon is shutting down; listen again");
-}
-
-static const struct pending_kind listen_kind = {.drain = listen_drain, .free = listen_free};
-
-/* --- titles ----------------------------------------------------------------------------------- */
-
-static void update_title(struct listen *l)
+static void update_title(struct gitpod_listen *l)
 {
     struct gitpod_title now;
 
-    if (!http_stream_ready(l->out))
+    if (!http_stream_ready(l->follow.out))
         return; /* the next poll */
-    gitpod_title(l->process, &now);
+    gitpod_title(l->follow.process, &now);
     if (l->title_sent && now.api == l->title.api && strcmp(now.text, l->title.text) == 0)
         return;
     l->title = now;
     l->title_sent = true;
-    send_title(l);
+    listen_send(l, "title", json_string_nocheck(now.text), now.api);
+}
+
+static void start_timer(struct gitpod_listen *l, uint64_t now)
+{
+    bool ends_first = l->until_ms != 0 && l->until_ms - now < GITPOD_TITLE_MS;
+
+    timer_start(l->timer, ends_first ? l->until_ms - now : GITPOD_TITLE_MS);
 }
 
 static void listen_on_timer(struct timer *t, void *arg)
 {
-    struct listen *l = arg;
-    uint64_t now = loop_now_ms(engine_loop(process_engine(l->process))), next = GITPOD_TITLE_MS;
+    struct gitpod_listen *l = arg;
+    uint64_t now = loop_now_ms(l->follow.call.base->loop);
 
+    (void)t;
     if (l->until_ms != 0 && now >= l->until_ms) {
-        listen_end(l, GRPC_DEADLINE_EXCEEDED, "the deadline of the call has passed");
+        listen_result(&l->follow, GRPC_DEADLINE_EXCEEDED, "the deadline of the call has passed");
+        follow_end(&l->follow);
         return;
     }
     update_title(l);
-    if (l->until_ms != 0 && l->until_ms - now < next)
-        next = l->until_ms - now;
-    timer_start(t, next);
+    start_timer(l, now);
 }
 
-/* --- viewer callbacks ------------------------------------------------------------------------- */
+/* --- the stream ----------------------------------------------------------------------------- */
 
-static bool listen_ready(void *arg)
+/* The first title precedes all output. */
+static bool listen_ahead(struct follow *f)
 {
-    const struct listen *l = arg;
+    struct gitpod_listen *l = listen_of(f);
 
-    return l->out != NULL && http_stream_ready(l->out);
+    if (!l->title_sent)
+        update_title(l);
+    return http_stream_ready(f->out);
 }
 
-static void listen_bytes(void *arg, const struct slice *s)
+static void listen_bytes(struct follow *f, const struct slice *s)
 {
-    struct listen *l = arg;
+    struct gitpod_listen *l = listen_of(f);
 
     l->begun = true;
-    send_data(l, s);
+    if (l->json)
+        listen_send(l, "data", json_stringn_nocheck(s->bytes, s->len), false);
+    else
+        grpc_stream_send_bytes(f->out, GITPOD_LISTEN_DATA, s->bytes, s->len);
 }
 
 /*
  * Output that was lost before the start is not reported: that is how far back the daemon holds
  * output.
  */
-static void listen_gap(void *arg, uint64_t from, uint64_t to)
+static void listen_gap(struct follow *f, uint64_t from, uint64_t to)
 {
-    struct listen *l = arg;
-
     (void)from, (void)to;
-    if (l->begun)
-        listen_end(l, GRPC_INTERNAL, "read timeout: output was missed; listen again");
+    if (!listen_of(f)->begun)
+        return;
+    listen_result(f, GRPC_INTERNAL, "read timeout: output was missed; listen again");
+    follow_end(f);
 }
 
-static bool is_forced(struct process *p)
+static bool listen_exited(struct follow *f, const struct exit_record *x)
 {
-    struct process_view v;
-    json_t *meta;
-    bool forced;
-
-    process_view(p, &v);
-    meta = gitpod_meta(&v);
-    forced = json_is_true(json_object_get(json_object_get(meta, "gitpod"), "force_success"));
-    json_decref(meta);
-    return forced;
-}
-
-static void listen_exited(void *arg, const struct exit_record *x)
-{
-    struct listen *l = arg;
+    json_auto_t *meta = gitpod_meta(f->process);
+    bool forced = json_is_true(json_object_get(meta, "force_success"));
 
     if (x->exit_code < 0) {
-        listen_end(l, GRPC_INTERNAL, "the terminal's exit status is unknown");
-        return;
+        listen_result(f, GRPC_INTERNAL, "the terminal's exit status is unknown");
+        return true;
     }
-    send_exit(l, is_forced(l->process) ? 0 : x->exit_code);
-    listen_end(l, GRPC_OK, NULL);
+    listen_send(listen_of(f), "exitCode", json_integer(forced ? 0 : x->exit_code), false);
+    listen_result(f, GRPC_OK, NULL);
+    return true;
 }
 
-static const struct viewer_ops viewer_ops = {
-    .ready = listen_ready,
+static void listen_drain(struct follow *f)
+{
+    listen_result(f, GRPC_UNAVAILABLE, "the daemon is shutting down; listen again");
+}
+
+static const struct follow_ops listen_ops = {
+    .ahead = listen_ahead,
     .bytes = listen_bytes,
     .gap = listen_gap,
     .exited = listen_exited,
+    .drain = listen_drain,
+    .release = listen_release,
 };
 
-/* --- connection callbacks --------------------------------------------------------------------- */
-
-static void listen_on_room(void *arg)
-{
-    viewer_pump(((struct listen *)arg)->viewer);
-}
-
-static void listen_on_disconnect(void *arg)
-{
-    listen_free(&((struct listen *)arg)->pending);
-}
-
-static const struct http_stream_ops out_ops = {.on_drain = listen_on_room,
-                                               .on_disconnect = listen_on_disconnect};
-
-/* --- the call --------------------------------------------------------------------------------- */
-
 /* A client that may type shows the output on a terminal, which replies to the programs' queries. */
-static int attach(struct listen *l, const struct http_request *rq, struct hf_error *err)
+static struct follow_open listen_open(const struct http_request *rq)
 {
     const bool types = http_role(rq) >= ROLE_TYPE;
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET,
-        .role = types ? VIEWER_TYPE : VIEWER_WATCH,
-        .read_only = !types,
-        .guest = caller_is_guest(rq),
-        .terminal = types,
-        .name = http_peer(rq),
-        .only_stream = -1,
-        .slice_bytes = GITPOD_DATA_BYTES,
-    };
 
-    return viewer_attach(l->process, &o, &viewer_ops, l, &l->viewer, err);
+    return (struct follow_open){
+        .type = grpc_stream_type(grpc_is_json(rq)),
+        .viewer = {.since = SINCE_OFFSET,
+                   .role = types ? VIEWER_TYPE : VIEWER_WATCH,
+                   .read_only = !types,
+                   .terminal = types,
+                   .only_stream = -1,
+                   .slice_bytes = GITPOD_DATA_BYTES},
+    };
 }
 
 void gitpod_listen(struct http_request *rq)
 {
-    json_auto_t *message = gitpod_request(rq, &gitpod_alias_request);
-    struct process *p =
-        message == NULL ? NULL : gitpod_find(rq, message, false, "terminal not found");
+    json_auto_t *message = NULL;
+    struct process *p = gitpod_find(rq, &gitpod_alias_request, false, GITPOD_NOT_FOUND, &message);
+    const struct follow_open o = listen_open(rq);
     struct hf_error err = {0};
-    struct listen *l;
+    struct gitpod_listen *l;
 
     if (p == NULL)
         return;
     l = hf_xalloc(sizeof *l);
-    l->process = process_ref(p);
-    l->json = gitpod_is_json(rq);
-    l->until_ms = gitpod_deadline(rq);
-    pending_init(&l->pending, &gitpod_of(rq)->pending, &listen_kind);
-    if (attach(l, rq, &err) < 0) {
-        listen_free(&l->pending);
-        gitpod_error(rq, &err);
-        return;
-    }
-    l->timer = timer_new(gitpod_of(rq)->loop, listen_on_timer, l);
-    l->out = http_stream_start(rq, 200, l->json ? "application/json" : GRPC_TYPE, &out_ops, l);
-    listen_on_timer(l->timer, l);
+    l->json = grpc_is_json(rq);
+    l->until_ms = grpc_deadline(rq);
+    l->timer = timer_new(dialect_base_of(rq)->loop, listen_on_timer, l);
+    start_timer(l, loop_now_ms(dialect_base_of(rq)->loop));
+    if (follow_begin(&l->follow, &listen_ops, rq, p, &o, &err) < 0)
+        http_reply_error(rq, &err);
 }

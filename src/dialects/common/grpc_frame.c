@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gitpod_grpc_frame.c - the small formats of gRPC: a framed message, a timeout, a message in a
+ * grpc_frame.c - the small formats of gRPC: a framed message, a timeout, a message in a
  * header
  *
  * Pure. Layer: dialects.
@@ -9,17 +9,17 @@
 
 #include "base/limits.h"
 #include "base/text.h"
-#include "dialects/gitpod/gitpod.h"
+#include "dialects/common/grpc.h"
 
-void gitpod_head(char out[GRPC_HEAD_BYTES], size_t len)
+void grpc_head(char out[GRPC_HEAD_BYTES], size_t len)
 {
     out[0] = 0;
     for (int i = 0; i < 4; i++)
         out[1 + i] = (char)(len >> (24 - 8 * i));
 }
 
-const char *gitpod_unframe(const char *body, size_t len, size_t *message_len, enum grpc_code *code,
-                           const char **why)
+const char *grpc_unframe(const char *body, size_t len, size_t *message_len, enum grpc_code *code,
+                         const char **why)
 {
     const unsigned char *head = (const unsigned char *)body;
 
@@ -37,7 +37,7 @@ const char *gitpod_unframe(const char *body, size_t len, size_t *message_len, en
 }
 
 /* At most eight digits and a unit. Anything below 1 ms counts as 1 ms. */
-bool gitpod_timeout(const char *text, uint64_t *ms)
+bool grpc_timeout(const char *text, uint64_t *ms)
 {
     static const char units[] = "HMSmun";
     static const uint64_t of_unit[] = {3600000, 60000, 1000, 1, 0, 0};
@@ -54,7 +54,7 @@ bool gitpod_timeout(const char *text, uint64_t *ms)
     return true;
 }
 
-void gitpod_put_message(struct buf *out, const char *text)
+void grpc_put_message(struct buf *out, const char *text)
 {
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
