@@ -385,6 +385,12 @@ struct viewer *console_viewer(const struct console *c)
     return c->feed.viewer;
 }
 
+void console_send_json(struct console *c, struct json_out *o)
+{
+    json_close(o, '}');
+    ws_send_text(c->ws, buf_data(o->buf), o->buf->len);
+}
+
 struct ws *console_ws(const struct console *c)
 {
     return c->ws;

@@ -9,6 +9,7 @@
 #ifndef HF_DIALECTS_COMMON_CONSOLE_H
 #define HF_DIALECTS_COMMON_CONSOLE_H
 
+#include "base/json.h"
 #include "dialects/common/pending.h"
 #include "engine/stream/lease.h"
 #include "engine/stream/viewer.h"
@@ -83,6 +84,8 @@ void *console_user(const struct console *c);
 struct process *console_process(const struct console *c); /* NULL: not yet */
 struct viewer *console_viewer(const struct console *c);   /* NULL once it is closing, or not yet */
 struct ws *console_ws(const struct console *c);
+/* A text frame with this object, which is closed here. */
+void console_send_json(struct console *c, struct json_out *o);
 
 /* Returns how many of these bytes were accepted; the rest is delivered again (for `binary`). */
 size_t console_type(struct console *c, const void *bytes, size_t len, bool last);

@@ -49,10 +49,24 @@ void process_json_data(struct json_out *o, const char *bytes, size_t len)
         json_kstr(o, "encoding", "utf8");
         return;
     }
-    /* Base64 needs no escapes, so it is appended right after the quote. */
-    json_key(o, "data");
+    process_json_base64(o, "data", bytes, len);
+    json_kstr(o, "encoding", "base64");
+}
+
+void process_json_args(struct json_out *o, const char *key, const struct process_view *v)
+{
+    json_key(o, key);
+    json_open(o, '[');
+    for (size_t i = 0; i < v->arg_count; i++)
+        json_str(o, v->args[i]);
+    json_close(o, ']');
+}
+
+/* Base64 needs no escapes, so it is appended right after the quote. */
+void process_json_base64(struct json_out *o, const char *key, const void *bytes, size_t len)
+{
+    json_key(o, key);
     json_raw(o, "\"", 1);
     base64_encode(o->buf, bytes, len);
     buf_putc(o->buf, '"');
-    json_kstr(o, "encoding", "base64");
 }

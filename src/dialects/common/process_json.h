@@ -12,6 +12,10 @@
 void process_json_exit(struct json_out *o, const struct exit_record *x);
 /* The exit of a process, or a record of kind EXIT_NONE while it runs. */
 const struct exit_record *process_exit_of(const struct process_view *v);
+/* The arguments as an array of this name. */
+void process_json_args(struct json_out *o, const char *key, const struct process_view *v);
+/* The bytes as base64, under this name. */
+void process_json_base64(struct json_out *o, const char *key, const void *bytes, size_t len);
 /* "data" and "encoding": text where it is UTF-8, else base64. */
 void process_json_data(struct json_out *o, const char *bytes, size_t len);
 

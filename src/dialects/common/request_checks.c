@@ -80,3 +80,37 @@ int check_signal_role(int signum, enum role role, struct hf_error *err)
     return hf_fail(err, HF_E_forbidden, "the role \"%s\" may not send %s", http_role_name(role),
                    signal_name(signum));
 }
+
+int check_query_choice(struct http_request *rq, const char *name, const char *const *words,
+                       int count, int absent)
+{
+    const char *text = http_query(rq, name);
+    struct hf_error err = {0};
+    struct buf list = {0};
+
+    if (text == NULL)
+        return absent;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            buf_fini(&list);
+            return i;
+        }
+        buf_printf(&list, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
+    }
+    hf_fail(&err, HF_E_bad_value, "%s must be %s", name, buf_cstr(&list));
+    buf_fini(&list);
+    http_reply_error(rq, &err);
+    return -1;
+}
+
+int process_resize_given(struct process *p, int64_t *rows, int64_t *cols, struct hf_error *err)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    if (*rows == 0)
+        *rows = v.rows;
+    if (*cols == 0)
+        *cols = v.cols;
+    return process_resize(p, *rows, *cols, "api", err);
+}

@@ -21,4 +21,12 @@ const char *check_signal_target_name(enum signal_target target);
 /* May this role send this signal? */
 int check_signal_role(int signum, enum role role, struct hf_error *err);
 
+/* The index of the word that the query has; `absent` if it has none. Negative: replied with
+ * "NAME must be A, B or C". */
+int check_query_choice(struct http_request *rq, const char *name, const char *const *words,
+                       int count, int absent);
+/* Resizes, and returns the new size in *rows and *cols. A zero leaves that dimension unchanged:
+ * programs divide by it. */
+int process_resize_given(struct process *p, int64_t *rows, int64_t *cols, struct hf_error *err);
+
 #endif

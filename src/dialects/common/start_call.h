@@ -25,4 +25,9 @@ struct start_call_options {
 void start_call_begin(struct http_request *rq, struct engine *e, const struct spawn_spec *spec,
                       const struct start_call_options *o);
 
+/* The usual case: `reply` is called for the new process, else the dialect's error is sent. */
+typedef void start_call_reply_fn(struct http_request *rq, struct process *p);
+void start_call_reply(struct http_request *rq, const struct spawn_spec *spec,
+                      start_call_reply_fn *reply);
+
 #endif
