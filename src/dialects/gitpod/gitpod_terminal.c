@@ -114,16 +114,10 @@ void gitpod_list(struct http_request *rq)
 
 /* --- Open ----------------------------------------------------------------------------------- */
 
-static void open_done(struct http_request *rq, struct process *p, const struct hf_error *err)
+static void open_reply(struct http_request *rq, struct process *p)
 {
-    json_auto_t *meta = NULL, *reply = NULL;
+    json_auto_t *meta = gitpod_meta(p), *reply = json_object();
 
-    if (p == NULL) {
-        http_reply_error(rq, err);
-        return;
-    }
-    meta = gitpod_meta(p);
-    reply = json_object();
     json_object_set_new(reply, "terminal", terminal_tree(p));
     json_object_set(reply, "starterToken", json_object_get(meta, "token"));
     grpc_reply(rq, &gitpod_open_response, reply);
@@ -227,8 +221,6 @@ static char *plan_meta(const struct spawn_spec *s, json_t *annotations)
 void gitpod_open(struct http_request *rq)
 {
     json_auto_t *message = gitpod_message(rq, &gitpod_open_request);
-    struct dialect_base *base = dialect_base_of(rq);
-    const struct start_call_options o = {.pending = &base->pending, .done = open_done};
     struct hf_error err = {0};
     struct spec_body b;
     char *meta = NULL;
@@ -240,7 +232,7 @@ void gitpod_open(struct http_request *rq)
         http_reply_error(rq, &err);
     } else {
         b.spec.metadata_json = meta = plan_meta(&b.spec, json_object_get(message, "annotations"));
-        start_call_begin(rq, base->engine, &b.spec, &o);
+        start_call_reply(rq, &b.spec, open_reply);
     }
     spec_body_fini(&b);
     free(meta);

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "dialects/common/call.h"
 #include "dialects/common/own_meta.h"
+#include "dialects/common/request_checks.h"
 #include "dialects/gitpod/gitpod.h"
 
 /* --- Write ---------------------------------------------------------------------------------- */
@@ -59,18 +60,13 @@ static void reply_empty(struct http_request *rq, int rc, const struct hf_error *
         grpc_reply(rq, &pb_empty, NULL);
 }
 
-/* A zero leaves that dimension unchanged: programs divide by it. */
 static void resize(struct http_request *rq, struct process *p, const json_t *size)
 {
     int64_t rows = json_integer_value(json_object_get(size, "rows")),
             cols = json_integer_value(json_object_get(size, "cols"));
     struct hf_error err = {0};
-    struct process_view v;
-    int rc;
 
-    process_view(p, &v);
-    rc = process_resize(p, rows == 0 ? v.rows : rows, cols == 0 ? v.cols : cols, "api", &err);
-    reply_empty(rq, rc, &err);
+    reply_empty(rq, process_resize_given(p, &rows, &cols, &err), &err);
 }
 
 void gitpod_set_size(struct http_request *rq)

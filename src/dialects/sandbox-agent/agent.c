@@ -16,16 +16,18 @@
 
 struct problem {
     int status;
-    const char *code, *title;
+    const char *code, *title, *prefix;
 };
 
-static void problem_send(struct http_request *rq, const struct problem *p, const char *detail,
+/* `key` and `value`: its details; NULL: none. */
+static void problem_send(struct http_request *rq, const struct problem *p, const char *message,
                          const char *key, const char *value)
 {
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
-    char type[64];
+    char type[64], detail[sizeof((struct hf_error *)NULL)->detail + 64];
 
     snprintf(type, sizeof type, "urn:sandbox-agent:error:%s", p->code);
+    snprintf(detail, sizeof detail, "%s%s", p->prefix, message);
     json_kstr(&o, "type", type);
     json_kstr(&o, "title", p->title);
     json_kint(&o, "status", p->status);
@@ -42,73 +44,66 @@ static void problem_send(struct http_request *rq, const struct problem *p, const
     http_reply(rq, p->status, PROBLEM_TYPE, buf_data(o.buf), o.buf->len);
 }
 
-static void invalid(struct http_request *rq, int status, const char *detail)
-{
-    struct problem p = {status, "invalid_request",
-                        status == 413   ? "Payload Too Large"
-                        : status == 404 ? "Not Found"
-                                        : "Invalid Request"};
-    char text[400];
-
-    snprintf(text, sizeof text, "%s%s", status == 404 ? "" : "invalid request: ", detail);
-    problem_send(rq, &p, text, NULL, NULL);
-}
-
 void agent_conflict(struct http_request *rq, const char *message)
 {
-    static const struct problem p = {409, "conflict", "Conflict"};
-    char text[400];
+    static const struct problem p = {409, "conflict", "Conflict", "conflict: "};
 
-    snprintf(text, sizeof text, "conflict: %s", message);
-    problem_send(rq, &p, text, "message", message);
+    problem_send(rq, &p, message, "message", message);
 }
 
 static void unknown_process(struct http_request *rq)
 {
-    static const struct problem p = {404, "not_found", "Not Found"};
+    static const struct problem p = {404, "not_found", "Not Found", "not found: process "};
     const char *id = http_param(rq, "id");
-    char text[200];
+    char text[101];
 
-    snprintf(text, sizeof text, "not found: process %.100s", id != NULL ? id : "");
+    snprintf(text, sizeof text, "%s", id != NULL ? id : "");
     problem_send(rq, &p, text, "id", id);
 }
 
-static void stream_error(struct http_request *rq, const struct hf_error *err)
+static void other_problem(struct http_request *rq, int status, const struct hf_error *err)
 {
-    static const struct problem p = {502, "stream_error", "Stream Error"};
-    char text[400];
+    struct problem wrong = {status, "invalid_request",
+                            status == 413   ? "Payload Too Large"
+                            : status == 404 ? "Not Found"
+                                            : "Invalid Request",
+                            status == 404 ? "" : "invalid request: "};
+    struct problem ours = {status, "stream_error", hf_code_title(err->code), ""};
 
-    snprintf(text, sizeof text, "stream error: failed to spawn process: %.300s", err->detail);
-    problem_send(rq, &p, text, NULL, NULL);
+    problem_send(rq, status < 500 ? &wrong : &ours, err->detail, NULL, NULL);
 }
 
 static void agent_error(struct http_request *rq, const struct hf_error *err)
 {
-    static const struct problem token = {401, "token_invalid", "Token Invalid"};
+    static const struct problem token = {401, "token_invalid", "Token Invalid", ""},
+                                endpoint = {404, "invalid_request", "Not Found", ""},
+                                spawn = {502, "stream_error", "Stream Error",
+                                         "stream error: failed to spawn process: "};
     int status = hf_code_status(err->code);
-    struct problem other = {status, "stream_error", hf_code_title(err->code)};
+    char reason[301];
 
     switch (err->code) {
     case HF_E_unauthorized:
         problem_send(rq, &token, "token invalid", "message", "missing or invalid bearer token");
-        return;
-    case HF_E_no_such_process: unknown_process(rq); return;
-    case HF_E_not_found: invalid(rq, 404, "endpoint not found"); return;
+        break;
+    case HF_E_no_such_process: unknown_process(rq); break;
+    case HF_E_not_found: problem_send(rq, &endpoint, "endpoint not found", NULL, NULL); break;
     case HF_E_spawn_failed:
     case HF_E_user_unknown:
-    case HF_E_no_pty: stream_error(rq, err); return;
+    case HF_E_no_pty:
+        snprintf(reason, sizeof reason, "%.300s", err->detail);
+        problem_send(rq, &spawn, reason, NULL, NULL);
+        break;
     case HF_E_too_many_processes:
-    case HF_E_journal_memory_full: agent_conflict(rq, err->detail); return;
+    case HF_E_journal_memory_full: agent_conflict(rq, err->detail); break;
     case HF_E_bad_type:
-    case HF_E_missing_field: invalid(rq, 422, err->detail); return;
-    default: break;
+    case HF_E_missing_field: other_problem(rq, 422, err); break;
+    default:
+        if (status == 409)
+            agent_conflict(rq, err->detail);
+        else
+            other_problem(rq, status, err);
     }
-    if (status == 409)
-        agent_conflict(rq, err->detail);
-    else if (status < 500)
-        invalid(rq, status, err->detail);
-    else
-        problem_send(rq, &other, err->detail, NULL, NULL);
 }
 
 /* --- settings: limits that a client may set, kept for the next worker ------------------------ */

@@ -8,13 +8,15 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/follow.h"
+#include "dialects/common/process_json.h"
+#include "dialects/common/request_checks.h"
 #include "dialects/sandbox-agent/agent.h"
 
-enum { LOG_COMBINED = -1, LOG_NONE = -2 };
+#define LOG_COMBINED (-1)
 
 /* Which runs are requested. */
 struct agent_log_filter {
-    int stream;       /* enum stream, or LOG_COMBINED, or LOG_NONE */
+    int stream;       /* enum stream, or LOG_COMBINED */
     const char *name; /* as requested */
     uint64_t since;   /* sequences above this */
     int64_t tail;     /* -1: all */
@@ -27,7 +29,7 @@ static const char *entry_stream(enum stream s)
 
 static bool log_wants(const struct agent_log_filter *f, const struct slice *s)
 {
-    if (s->len == 0 || f->stream == LOG_NONE)
+    if (s->len == 0)
         return false;
     return f->stream == LOG_COMBINED ? s->stream != STREAM_TTY : f->stream == (int)s->stream;
 }
@@ -39,10 +41,7 @@ static void log_write(struct json_out *o, uint64_t number, const struct slice *s
     json_ku64(o, "sequence", number + 1);
     json_kstr(o, "stream", entry_stream(s->stream));
     json_kint(o, "timestampMs", s->time_ms);
-    json_key(o, "data");
-    json_raw(o, "\"", 1);
-    base64_encode(o->buf, s->bytes, s->len);
-    buf_putc(o->buf, '"');
+    process_json_base64(o, "data", s->bytes, s->len);
     json_kstr(o, "encoding", "base64");
     json_close(o, '}');
 }
@@ -67,38 +66,18 @@ static uint64_t log_begin(const struct agent_log_filter *f, const struct journal
 
 static bool decode_stream(struct http_request *rq, struct process *p, struct agent_log_filter *f)
 {
-    static const struct {
-        const char *name;
-        int stream;
-    } streams[] = {
-        {"pty", STREAM_TTY},
-        {"stdout", STREAM_STDOUT},
-        {"stderr", STREAM_STDERR},
-        {"combined", LOG_COMBINED},
-    };
-    const char *requested = http_query(rq, "stream");
+    static const char *const names[] = {"stdout", "stderr", "combined", "pty"};
+    static const int streams[] = {STREAM_STDOUT, STREAM_STDERR, LOG_COMBINED, STREAM_TTY};
     struct process_view v;
+    int i;
 
     process_view(p, &v);
-    f->name = requested != NULL ? requested : v.pty ? "pty" : "combined";
-    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
-        if (strcmp(f->name, streams[i].name) == 0) {
-            f->stream = streams[i].stream;
-            return true;
-        }
-    dialect_fail(rq, HF_E_bad_value, "stream must be stdout, stderr, combined or pty");
-    return false;
-}
-
-static bool decode_follow(struct http_request *rq, bool *follow)
-{
-    const char *text = http_query(rq, "follow");
-
-    *follow = text != NULL && strcmp(text, "true") == 0;
-    if (text == NULL || *follow || strcmp(text, "false") == 0)
-        return true;
-    dialect_fail(rq, HF_E_bad_value, "follow must be true or false");
-    return false;
+    i = check_query_choice(rq, "stream", names, 4, v.pty ? 3 : 2);
+    if (i < 0)
+        return false;
+    f->name = names[i];
+    f->stream = streams[i];
+    return true;
 }
 
 /* A client that reconnects sends its position and continues there: the tail was for its first
@@ -160,14 +139,13 @@ static void logs_reply(struct http_request *rq, struct process *p, const struct 
  */
 struct agent_follow {
     struct follow follow;
-    struct agent *agent;
     struct agent_log_filter filter;
 };
 
 static void follow_run(struct follow *base, const struct slice *s)
 {
     struct agent_follow *f = list_entry(base, struct agent_follow, follow);
-    struct buf *text = &f->agent->base.scratch;
+    struct buf *text = &base->call.base->scratch;
     struct json_out o;
 
     if (s->number < f->filter.since || !log_wants(&f->filter, s))
@@ -184,14 +162,13 @@ static void follow_gap(struct follow *f, uint64_t from, uint64_t to)
     (void)f, (void)from, (void)to;
 }
 
-static bool follow_exited(struct follow *base, const struct exit_record *x)
+static bool follow_exited(struct follow *f, const struct exit_record *x)
 {
-    struct agent_follow *f = list_entry(base, struct agent_follow, follow);
-    struct json_out o = dialect_reply_open(&f->agent->base);
+    struct json_out o = dialect_reply_open(f->call.base);
 
     agent_write_code(&o, x);
     json_close(&o, '}');
-    follow_send(base, "exit", 0, o.buf);
+    follow_send(f, "exit", 0, o.buf);
     return true;
 }
 
@@ -214,9 +191,7 @@ static void follow_logs(struct http_request *rq, struct process *p,
                                              .only_stream = -1}};
     struct hf_error err = {0};
 
-    f->agent = agent_of(rq);
     f->filter = *filter;
-    f->filter.name = NULL; /* belonged to the request */
     http_add_header(rq, "Cache-Control", "no-cache");
     if (follow_begin(&f->follow, &follow_ops, rq, p, &o, &err) < 0)
         http_reply_error(rq, &err);
@@ -224,15 +199,16 @@ static void follow_logs(struct http_request *rq, struct process *p,
 
 void agent_logs(struct http_request *rq)
 {
+    static const char *const follows[] = {"true", "false"};
     struct process *p = dialect_process(rq, "id");
     struct agent_log_filter f = {.tail = -1};
-    bool follow;
+    int follow;
 
-    if (p == NULL || !decode_stream(rq, p, &f) || !decode_begin(rq, &f) ||
-        !decode_follow(rq, &follow))
+    if (p == NULL || !decode_stream(rq, p, &f) || !decode_begin(rq, &f))
         return;
-    if (follow)
+    follow = check_query_choice(rq, "follow", follows, 2, 1);
+    if (follow == 0)
         follow_logs(rq, p, &f);
-    else
+    else if (follow == 1)
         logs_reply(rq, p, &f);
 }

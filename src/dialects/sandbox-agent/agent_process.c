@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "dialects/common/collect_call.h"
 #include "dialects/common/end_call.h"
+#include "dialects/common/process_json.h"
+#include "dialects/common/request_checks.h"
 #include "dialects/common/start_call.h"
 #include "dialects/sandbox-agent/agent.h"
 
@@ -26,6 +28,14 @@ static bool is_interactive(const struct process_view *v)
     return json_is_true(json_object_get(meta, "interactive"));
 }
 
+static const char *owner_of(struct process *p)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    return v.source == SOURCE_SYSTEM ? "system" : "user";
+}
+
 /* The members of the object. Unknown ones are absent, not null. */
 static void write_info(struct json_out *o, struct process *p)
 {
@@ -34,15 +44,11 @@ static void write_info(struct json_out *o, struct process *p)
     process_view(p, &v);
     json_kstr(o, "id", v.id);
     json_kstr(o, "command", v.command);
-    json_key(o, "args");
-    json_open(o, '[');
-    for (size_t i = 0; i < v.arg_count; i++)
-        json_str(o, v.args[i]);
-    json_close(o, ']');
+    process_json_args(o, "args", &v);
     json_kstr(o, "cwd", v.cwd);
     json_kbool(o, "tty", v.pty);
     json_kbool(o, "interactive", is_interactive(&v));
-    json_kstr(o, "owner", v.source == SOURCE_SYSTEM ? "system" : "user");
+    json_kstr(o, "owner", owner_of(p));
     json_kstr(o, "status", v.running ? "running" : "exited");
     if (v.running)
         json_kint(o, "pid", v.pid);
@@ -63,14 +69,6 @@ static void reply_info(struct http_request *rq, struct process *p)
 
 /* --- create and run -------------------------------------------------------------------------- */
 
-static void create_done(struct http_request *rq, struct process *p, const struct hf_error *err)
-{
-    if (p != NULL)
-        reply_info(rq, p);
-    else
-        http_reply_error(rq, err);
-}
-
 /* Pending starts count, or many simultaneous requests would all find room. */
 static bool has_room(struct agent *a)
 {
@@ -86,7 +84,6 @@ void agent_create(struct http_request *rq)
 {
     json_auto_t *body = dialect_body(rq);
     struct agent *a = agent_of(rq);
-    const struct start_call_options o = {.pending = &a->base.pending, .done = create_done};
     struct hf_error err = {0};
     struct agent_request request;
 
@@ -95,7 +92,7 @@ void agent_create(struct http_request *rq)
     if (agent_decode_create(&request, body, &err) < 0)
         http_reply_error(rq, &err);
     else if (has_room(a))
-        start_call_begin(rq, a->base.engine, &request.body.spec, &o);
+        start_call_reply(rq, &request.body.spec, reply_info);
     else
         agent_conflict(rq, "max concurrent process limit reached");
     agent_request_fini(&request);
@@ -184,33 +181,23 @@ static struct process **sorted(struct engine *e, size_t *count)
     return all;
 }
 
-static bool owner_fits(struct process *p, const char *owner)
-{
-    struct process_view v;
-
-    process_view(p, &v);
-    return owner == NULL || strcmp(owner, v.source == SOURCE_SYSTEM ? "system" : "user") == 0;
-}
-
 void agent_list(struct http_request *rq)
 {
+    static const char *const owners[] = {"user", "desktop", "system"};
     struct agent *a = agent_of(rq);
-    const char *owner = http_query(rq, "owner");
+    int owner = check_query_choice(rq, "owner", owners, 3, 3); /* 3: all */
     struct process **all;
     struct json_out o;
     size_t n;
 
-    if (owner != NULL && strcmp(owner, "user") != 0 && strcmp(owner, "system") != 0 &&
-        strcmp(owner, "desktop") != 0) {
-        dialect_fail(rq, HF_E_bad_value, "owner must be user, desktop or system");
+    if (owner < 0)
         return;
-    }
     all = sorted(a->base.engine, &n);
     o = dialect_reply_open(&a->base);
     json_key(&o, "processes");
     json_open(&o, '[');
     for (size_t i = 0; i < n; i++) {
-        if (!owner_fits(all[i], owner))
+        if (owner < 3 && strcmp(owner_of(all[i]), owners[owner]) != 0)
             continue;
         json_open(&o, '{');
         write_info(&o, all[i]);
@@ -256,19 +243,8 @@ void agent_resize(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (agent_decode_size(body, &rows, &cols, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
-    /* A zero leaves that dimension unchanged: programs divide by it. */
-    if (rows == 0 || cols == 0) {
-        struct process_view v;
-
-        process_view(p, &v);
-        rows = rows == 0 ? v.rows : rows;
-        cols = cols == 0 ? v.cols : cols;
-    }
-    if (process_resize(p, rows, cols, "api", &err) < 0) {
+    if (agent_decode_size(body, &rows, &cols, &err) < 0 ||
+        process_resize_given(p, &rows, &cols, &err) < 0) {
         http_reply_error(rq, &err);
         return;
     }

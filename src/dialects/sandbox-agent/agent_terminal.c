@@ -17,19 +17,13 @@
 
 /* --- to the client ------------------------------------------------------------------ */
 
-static void send_json(struct console *c, struct json_out *o)
-{
-    json_close(o, '}');
-    ws_send_text(console_ws(c), buf_data(o->buf), o->buf->len);
-}
-
 static void send_error(struct console *c, const char *message)
 {
     struct json_out o = dialect_reply_open(console_user(c));
 
     json_kstr(&o, "type", "error");
     json_kstr(&o, "message", message);
-    send_json(c, &o);
+    console_send_json(c, &o);
 }
 
 static void send_ready(struct console *c)
@@ -40,7 +34,7 @@ static void send_ready(struct console *c)
     process_view(console_process(c), &v);
     json_kstr(&o, "type", "ready");
     json_kstr(&o, "processId", v.id);
-    send_json(c, &o);
+    console_send_json(c, &o);
 }
 
 /* Never drop output silently. */
@@ -59,7 +53,7 @@ static void terminal_exited(struct console *c, const struct exit_record *x)
 
     json_kstr(&o, "type", "exit");
     agent_write_code(&o, x);
-    send_json(c, &o);
+    console_send_json(c, &o);
     console_close(c, 1000, "exit");
 }
 
