@@ -36,7 +36,7 @@ static bool zone_parse(const char *text, int *minutes)
     int sign = *text == '-' ? 1 : -1, h, m;
 
     *minutes = 0;
-    if (strcmp(text, "Z") == 0)
+    if (strcmp(text, "Z") == 0 || strcmp(text, "z") == 0)
         return true;
     if ((*text != '+' && *text != '-') || strlen(text) != 6)
         return false;
@@ -44,7 +44,7 @@ static bool zone_parse(const char *text, int *minutes)
     h = digits(&text, 2, ':');
     m = digits(&text, 2, '\0');
     *minutes = sign * (h * 60 + m);
-    return h >= 0 && m >= 0;
+    return h >= 0 && h <= 23 && m >= 0 && m <= 59;
 }
 
 /* "2026-01-02T03:04:05[.678]" and a zone. */
@@ -62,7 +62,9 @@ bool rfc3339_parse(const char *text, int64_t *wall_ms)
         if (v[i] < parts[i].min || v[i] > parts[i].max)
             return false;
     }
-    for (text += *text == '.'; *text >= '0' && *text <= '9'; text++, scale /= 10)
+    if (*text == '.' && (*++text < '0' || *text > '9'))
+        return false;
+    for (; *text >= '0' && *text <= '9'; text++, scale /= 10)
         fraction += (*text - '0') * scale;
     if (!zone_parse(text, &zone))
         return false;

@@ -82,6 +82,11 @@ TEST(times_are_read_with_and_without_fraction_and_zone)
     EXPECT(!rfc3339_parse("2026-13-02T03:04:05Z", &ms));
     EXPECT(!rfc3339_parse("2026-01-02T03:04:05", &ms));
     EXPECT(!rfc3339_parse("2026-01-02T03:04:05+1", &ms));
+    EXPECT(!rfc3339_parse("2026-01-02T03:04:05.Z", &ms));
+    EXPECT(!rfc3339_parse("2026-01-02T03:04:05+24:00", &ms));
+    EXPECT(!rfc3339_parse("2026-01-02T03:04:05+01:60", &ms));
+    EXPECT(rfc3339_parse("2026-01-02T03:04:05z", &ms));
+    EXPECT_U64((uint64_t)ms, 1767323045000ULL);
 }
 
 TEST(patience_has_a_bound_and_is_for_what_may_pass)
