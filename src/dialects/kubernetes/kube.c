@@ -22,27 +22,9 @@
 
 #define NOTE "kubernetes.pod"
 
-/* --- replies --------------------------------------------------------------------- */
-
-struct json_out kube_reply_open(struct kube *k)
-{
-    struct json_out o;
-
-    buf_clear(&k->scratch);
-    json_out_init(&o, &k->scratch);
-    json_open(&o, '{');
-    return o;
-}
-
-void kube_send(struct http_request *rq, int status, struct json_out *o)
-{
-    json_close(o, '}');
-    http_reply_json(rq, status, o->buf);
-}
-
 /* --- errors ------------------------------------------------------------------ */
 
-const char *kube_reason(int status)
+static const char *reason_of(int status)
 {
     switch (status) {
     case 400: return "BadRequest";
@@ -61,7 +43,7 @@ const char *kube_reason(int status)
 
 static void send_status(struct http_request *rq, int status, const char *message)
 {
-    struct json_out o = kube_reply_open(kube_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "kind", "Status");
     json_kstr(&o, "apiVersion", "v1");
@@ -70,9 +52,9 @@ static void send_status(struct http_request *rq, int status, const char *message
     json_close(&o, '}');
     json_kstr(&o, "status", "Failure");
     json_kstr(&o, "message", message);
-    json_kstr(&o, "reason", kube_reason(status));
+    json_kstr(&o, "reason", reason_of(status));
     json_kint(&o, "code", status);
-    kube_send(rq, status, &o);
+    dialect_reply_send(rq, status, &o);
 }
 
 void kube_refuse(struct http_request *rq, int status, const char *fmt, ...)
@@ -86,7 +68,7 @@ void kube_refuse(struct http_request *rq, int status, const char *fmt, ...)
     send_status(rq, status, text);
 }
 
-void kube_error(struct http_request *rq, const struct hf_error *err)
+static void kube_error(struct http_request *rq, const struct hf_error *err)
 {
     switch (err->code) {
     /* kubectl replaces the reason with its own text, "You must be logged in to the server". */
@@ -159,7 +141,7 @@ static enum role protocol_role(const struct http_request *rq, struct auth_grant 
     enum role role = ROLE_NONE;
 
     if (kube_protocol_token(ws_offered(rq), &token))
-        role = auth_token_role(kube_of(rq)->auth, buf_data(&token), token.len, g);
+        role = auth_token_role(dialect_base_of(rq)->host.auth, buf_data(&token), token.len, g);
     buf_wipe(&token);
     return role;
 }
@@ -185,7 +167,7 @@ static void new_uid(char *out)
 static void recall_pod(struct kube *k)
 {
     size_t len;
-    const char *note = engine_note(k->engine, NOTE, &len);
+    const char *note = engine_note(k->base.engine, NOTE, &len);
     char text[KUBE_UID_BYTES + 24];
     int n;
 
@@ -200,50 +182,15 @@ static void recall_pod(struct kube *k)
     new_uid(k->uid);
     k->created_ms = clock_wall_ms();
     n = snprintf(text, sizeof text, "%s %lld", k->uid, (long long)k->created_ms);
-    (void)engine_note_set(k->engine, NOTE, text,
+    (void)engine_note_set(k->base.engine, NOTE, text,
                           (size_t)n); /* otherwise the next worker makes another */
 }
 
-static void *kube_make(const struct dialect_host *host)
+static void kube_init(struct dialect_base *b)
 {
-    struct kube *k = hf_xalloc(sizeof *k);
-
-    k->engine = host->engine;
-    k->loop = host->loop;
-    k->auth = host->auth;
-    k->version = host->version;
-    list_init(&k->pending);
-    recall_pod(k);
+    recall_pod((struct kube *)b);
     /* relays of port-forwards whose clients disconnected with the previous worker */
-    file_op_end_all(k->engine);
-    k->table = (struct route_table){
-        .prefix = "/dialects/kubernetes",
-        .routes = routes,
-        .count = sizeof routes / sizeof *routes,
-        .error = kube_error,
-        .context = k,
-        .ways = &ways,
-    };
-    return k;
-}
-
-static const struct route_table *kube_routes(void *self)
-{
-    return &((struct kube *)self)->table;
-}
-
-static void kube_drain(void *self)
-{
-    pending_drain(&((struct kube *)self)->pending);
-}
-
-static void kube_free(void *self)
-{
-    struct kube *k = self;
-
-    pending_free(&k->pending);
-    buf_fini(&k->scratch);
-    free(k);
+    file_op_end_all(b->engine);
 }
 
 static const struct route_group groups[] = {
@@ -257,8 +204,7 @@ const struct dialect kubernetes_dialect = {
     .prefix = "/dialects/kubernetes",
     .groups = groups,
     .ways = &ways,
-    .make = kube_make,
-    .routes = kube_routes,
-    .drain = kube_drain,
-    .free = kube_free,
+    .error = kube_error,
+    .size = sizeof(struct kube),
+    .init = kube_init,
 };

@@ -10,9 +10,7 @@
 #ifndef HF_DIALECTS_KUBERNETES_KUBE_H
 #define HF_DIALECTS_KUBERNETES_KUBE_H
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "dialects/common/dialect.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/common/pending.h"
 
 extern const struct dialect kubernetes_dialect;
@@ -22,13 +20,7 @@ extern const struct dialect kubernetes_dialect;
 #define KUBE_UID_BYTES 37 /* of a pod, with NUL */
 
 struct kube {
-    struct engine *engine;
-    struct loop *loop;
-    const struct auth *auth;
-    const char *version; /* of the daemon */
-    struct route_table table;
-    struct list pending;
-    struct buf scratch;
+    struct dialect_base base;
     char uid[KUBE_UID_BYTES]; /* of the pod; outlives the worker, as does the next member */
     int64_t created_ms;
 };
@@ -39,12 +31,8 @@ static inline struct kube *kube_of(const struct http_request *rq)
 }
 
 /* kube.c: replies */
-struct json_out kube_reply_open(struct kube *k); /* begins an object in the scratch buffer */
-void kube_send(struct http_request *rq, int status, struct json_out *o);
 void kube_refuse(struct http_request *rq, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void kube_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
-const char *kube_reason(int status);                                  /* "NotFound" */
 /* Checks that {name} in the path is our pod and that the query is well-formed. False: replied. */
 bool kube_is_pod(struct http_request *rq);
 /* Boolean query parameters: "true" and "1". */

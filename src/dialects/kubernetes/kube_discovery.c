@@ -21,7 +21,7 @@ static void write_empty(struct json_out *o, const char *key)
 
 void kube_api_versions(struct http_request *rq)
 {
-    struct json_out o = kube_reply_open(kube_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "kind", "APIVersions");
     json_key(&o, "versions");
@@ -29,17 +29,17 @@ void kube_api_versions(struct http_request *rq)
     json_str(&o, "v1");
     json_close(&o, ']');
     write_empty(&o, "serverAddressByClientCIDRs");
-    kube_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void kube_api_groups(struct http_request *rq)
 {
-    struct json_out o = kube_reply_open(kube_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "kind", "APIGroupList");
     json_kstr(&o, "apiVersion", "v1");
     write_empty(&o, "groups");
-    kube_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 struct resource {
@@ -77,7 +77,7 @@ static void write_resource(struct json_out *o, const struct resource *r)
 
 void kube_api_resources(struct http_request *rq)
 {
-    struct json_out o = kube_reply_open(kube_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "kind", "APIResourceList");
     json_kstr(&o, "groupVersion", "v1");
@@ -86,16 +86,16 @@ void kube_api_resources(struct http_request *rq)
     for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
         write_resource(&o, &resources[i]);
     json_close(&o, ']');
-    kube_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void kube_version(struct http_request *rq)
 {
-    struct kube *k = kube_of(rq);
-    struct json_out o = kube_reply_open(k);
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
     char git[64];
 
-    snprintf(git, sizeof git, "v" API_MAJOR "." API_MINOR ".0+holdfast-%.40s", k->version);
+    snprintf(git, sizeof git, "v" API_MAJOR "." API_MINOR ".0+holdfast-%.40s",
+             dialect_base_of(rq)->host.version);
     json_kstr(&o, "major", API_MAJOR);
     json_kstr(&o, "minor", API_MINOR);
     json_kstr(&o, "gitVersion", git);
@@ -105,7 +105,7 @@ void kube_version(struct http_request *rq)
     json_kstr(&o, "goVersion", "");
     json_kstr(&o, "compiler", "");
     json_kstr(&o, "platform", "linux");
-    kube_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void kube_health(struct http_request *rq)

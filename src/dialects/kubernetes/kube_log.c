@@ -6,18 +6,16 @@
  * the ring, or the daemon shuts down), the connection is reset instead, which kubectl reports.
  * Layer: dialects.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/common/caller.h"
+#include "dialects/common/follow.h"
 #include "dialects/common/output_tail.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/kubernetes/kube_container.h"
 #include "dialects/kubernetes/kube_log_decode.h"
-#include "engine/stream/viewer.h"
 
 #define LOG_TYPE "text/plain"
 
@@ -29,10 +27,7 @@ struct log_request {
 };
 
 struct kube_log {
-    struct pending pending;
-    struct kube *kube;
-    struct http_stream *stream;
-    struct viewer *viewer;
+    struct follow follow;
     struct log_request request;
     bool inside; /* inside a line */
 };
@@ -130,7 +125,7 @@ static bool decode_process(struct http_request *rq, struct log_request *a)
                     name);
         return false;
     }
-    a->process = container_find(kube_of(rq)->engine, name);
+    a->process = container_find(dialect_base_of(rq)->engine, name);
     if (a->process != NULL)
         return true;
     if (strcmp(name, KUBE_MAIN) == 0)
@@ -142,59 +137,19 @@ static bool decode_process(struct http_request *rq, struct log_request *a)
 
 /* --- the stream ------------------------------------------------------------------------------- */
 
-static void log_free(struct kube_log *l)
-{
-    struct viewer *v = l->viewer;
-
-    l->viewer = NULL;
-    viewer_detach(v);
-    pending_fini(&l->pending);
-    free(l);
-}
-
-static void log_done(struct kube_log *l)
-{
-    http_stream_end(l->stream);
-    log_free(l);
-}
-
-static void log_cut(struct kube_log *l)
-{
-    http_stream_abort(l->stream);
-    log_free(l);
-}
-
-static void log_on_shutdown(struct pending *p)
-{
-    log_cut(list_entry(p, struct kube_log, pending));
-}
-
-static void log_on_free(struct pending *p)
-{
-    log_free(list_entry(p, struct kube_log, pending));
-}
-
-static const struct pending_kind log_kind = {.drain = log_on_shutdown, .free = log_on_free};
-
-static bool log_ready(void *arg)
-{
-    return http_stream_ready(((struct kube_log *)arg)->stream);
-}
-
 static void log_write(struct kube_log *l, const char *bytes, size_t len)
 {
-    struct iovec iov = {(void *)(uintptr_t)bytes,
-                        len < l->request.limit ? len : (size_t)l->request.limit};
+    size_t n = len < l->request.limit ? len : (size_t)l->request.limit;
 
-    l->request.limit -= l->request.limit != UINT64_MAX ? iov.iov_len : 0;
-    if (iov.iov_len > 0)
-        http_stream_write(l->stream, &iov, 1);
+    l->request.limit -= l->request.limit != UINT64_MAX ? n : 0;
+    if (n > 0)
+        follow_write(&l->follow, bytes, n);
 }
 
-static void log_bytes(void *arg, const struct slice *s)
+static void log_bytes(struct follow *f, const struct slice *s)
 {
-    struct kube_log *l = arg;
-    struct buf *out = &l->kube->scratch;
+    struct kube_log *l = list_entry(f, struct kube_log, follow);
+    struct buf *out = &f->call.base->scratch;
     uint64_t left = l->request.until > s->at ? l->request.until - s->at : 0;
     size_t len = s->len < left ? s->len : (size_t)left;
 
@@ -206,96 +161,33 @@ static void log_bytes(void *arg, const struct slice *s)
         log_write(l, s->bytes, len);
     }
     if (s->at + s->len >= l->request.until || l->request.limit == 0)
-        log_done(l);
+        follow_end(f);
 }
 
-static uint64_t log_sent(void *arg)
-{
-    const struct kube_log *l = arg;
-
-    return l->stream != NULL ? http_stream_count_sent(l->stream) : 0;
-}
-
-static uint64_t log_confirmed(void *arg)
-{
-    const struct kube_log *l = arg;
-
-    return l->stream != NULL ? http_stream_count_taken(l->stream) : 0;
-}
-
-static void log_gap(void *arg, uint64_t from, uint64_t to)
-{
-    (void)from, (void)to;
-    log_cut(arg);
-}
-
-static void log_exited(void *arg, const struct exit_record *x)
-{
-    (void)x;
-    log_done(arg);
-}
-
-static const struct viewer_ops viewer_ops = {
-    .ready = log_ready,
-    .bytes = log_bytes,
-    .sent = log_sent,
-    .confirmed = log_confirmed,
-    .by_kernel = true,
-    .gap = log_gap,
-    .exited = log_exited,
-};
-
-static void log_on_drain(void *arg)
-{
-    viewer_pump(((struct kube_log *)arg)->viewer);
-}
-
-static void log_on_disconnect(void *arg)
-{
-    log_free(arg);
-}
-
-static const struct http_stream_ops stream_ops = {.on_drain = log_on_drain,
-                                                  .on_disconnect = log_on_disconnect};
-
-static void log_begin(struct http_request *rq, const struct log_request *request)
-{
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET,
-        .offset = request->from,
-        .read_only = true,
-        .guest = caller_is_guest(rq),
-        .verbatim = true,
-        .name = http_peer(rq),
-        .only_stream = -1,
-    };
-    struct kube *k = kube_of(rq);
-    struct kube_log *l = hf_xalloc(sizeof *l);
-    struct hf_error err;
-
-    l->kube = k;
-    l->request = *request;
-    l->request.process = NULL; /* owned by the viewer */
-    pending_init(&l->pending, &k->pending, &log_kind);
-    if (viewer_attach(request->process, &o, &viewer_ops, l, &l->viewer, &err) < 0) {
-        log_free(l);
-        kube_error(rq, &err);
-        return;
-    }
-    l->stream = http_stream_start(rq, 200, LOG_TYPE, &stream_ops, l);
-}
+static const struct follow_ops follow_ops = {.bytes = log_bytes};
 
 void kube_log(struct http_request *rq)
 {
     struct log_request request = {0};
+    struct follow_open open = {
+        .type = LOG_TYPE,
+        .viewer = {.since = SINCE_OFFSET, .verbatim = true, .only_stream = -1},
+    };
     struct log_numbers numbers;
+    struct hf_error err;
+    struct kube_log *l;
 
     if (!kube_is_pod(rq) || !decode_numbers(rq, &numbers) || !decode_process(rq, &request))
         return;
     if (!set_range(rq, &request, &numbers))
         return;
-    if (request.from >= request.until || http_method(rq) == HTTP_HEAD_M)
+    if (request.from >= request.until) {
         http_reply(rq, 200, LOG_TYPE, "", 0);
-    else
-        log_begin(rq, &request);
+        return;
+    }
+    l = hf_xalloc(sizeof *l);
+    l->request = request;
+    open.viewer.offset = request.from;
+    if (follow_begin(&l->follow, &follow_ops, rq, request.process, &open, &err) < 0)
+        http_reply_error(rq, &err);
 }

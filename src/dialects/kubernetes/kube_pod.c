@@ -63,9 +63,9 @@ static void each_container(struct kube *k, struct json_out *o, each_fn *fn)
     struct process *p = NULL;
     char name[CONTAINER_NAME_BYTES];
 
-    fn(k, o, KUBE_MAIN, container_find(k->engine, KUBE_MAIN));
-    while ((p = engine_next(k->engine, p)) != NULL) {
-        container_name(k->engine, p, name);
+    fn(k, o, KUBE_MAIN, container_find(k->base.engine, KUBE_MAIN));
+    while ((p = engine_next(k->base.engine, p)) != NULL) {
+        container_name(k->base.engine, p, name);
         if (!container_is_hidden(p) && strcmp(name, KUBE_MAIN) != 0)
             fn(k, o, name, p);
     }
@@ -259,11 +259,11 @@ static void write_columns(struct json_out *o)
 /* Only running processes count: a process that ended was meant to. */
 static int count_ready(struct kube *k)
 {
-    struct process *p = NULL, *main = container_find(k->engine, KUBE_MAIN);
+    struct process *p = NULL, *main = container_find(k->base.engine, KUBE_MAIN);
     struct process_view v;
     int n = 1;
 
-    while ((p = engine_next(k->engine, p)) != NULL) {
+    while ((p = engine_next(k->base.engine, p)) != NULL) {
         process_view(p, &v);
         n += v.running && !container_is_hidden(p) &&
              !(p == main && v.tag != NULL && strcmp(v.tag, KUBE_MAIN) == 0);
@@ -299,7 +299,7 @@ static void write_row(struct json_out *o, struct kube *k, const char *ns)
 static void send_table(struct http_request *rq, bool row)
 {
     struct kube *k = kube_of(rq);
-    struct json_out o = kube_reply_open(k);
+    struct json_out o = dialect_reply_open(&k->base);
 
     json_kstr(&o, "kind", "Table");
     json_kstr(&o, "apiVersion", "meta.k8s.io/v1");
@@ -313,7 +313,7 @@ static void send_table(struct http_request *rq, bool row)
     if (row)
         write_row(&o, k, namespace_of(rq));
     json_close(&o, ']');
-    kube_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 static bool wants_table(const struct http_request *rq)
@@ -357,7 +357,7 @@ void kube_pods(struct http_request *rq)
         send_table(rq, pod);
         return;
     }
-    o = kube_reply_open(k);
+    o = dialect_reply_open(&k->base);
     json_kstr(&o, "kind", "PodList");
     json_kstr(&o, "apiVersion", "v1");
     json_key(&o, "metadata");
@@ -372,7 +372,7 @@ void kube_pods(struct http_request *rq)
         json_close(&o, '}');
     }
     json_close(&o, ']');
-    kube_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void kube_pod(struct http_request *rq)
@@ -386,7 +386,7 @@ void kube_pod(struct http_request *rq)
         send_table(rq, true);
         return;
     }
-    o = kube_reply_open(k);
+    o = dialect_reply_open(&k->base);
     write_pod(&o, k, namespace_of(rq));
-    kube_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }

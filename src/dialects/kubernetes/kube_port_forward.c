@@ -111,7 +111,7 @@ void forward_begin(struct forward *f, struct kube *k, uint16_t port, const char 
     v.name = peer;
     kube_stream_init(&f->tap, &tap_ops, f, true, LIMIT_KUBE_FORWARD_HELD_BYTES);
     f->tap.hold_on = true;
-    kube_stream_spawn(&f->tap, k->engine, &k->pending, &spec, &v);
+    kube_stream_spawn(&f->tap, k->base.engine, &k->base.pending, &spec, &v);
 }
 
 void forward_fini(struct forward *f)

@@ -260,7 +260,7 @@ void forward_spdy(struct http_request *rq)
     l->kube = k;
     l->peer = hf_xstrdup(http_peer(rq));
     list_init(&l->pairs);
-    pending_init(&l->pending, &k->pending, &links_kind);
+    pending_init(&l->pending, &k->base.pending, &links_kind);
     l->conn = tunnel ? spdy_conn_tunnel(rq, SPDY_TUNNEL PROTOCOL, &conn_ops, l)
                      : spdy_conn_raw(rq, PROTOCOL, &conn_ops, l);
 }

@@ -69,7 +69,7 @@ static const struct pending_kind ports_kind = {.drain = NULL, .free = ports_on_f
 static void ports_send(struct kube_port_forward_ws_ports *p, uint8_t channel, const char *bytes,
                        size_t len)
 {
-    struct buf *text = &p->kube->scratch;
+    struct buf *text = &p->kube->base.scratch;
     char first = (char)channel;
     struct iovec iov[] = {{&first, 1}, {(void *)(uintptr_t)bytes, len}};
 
@@ -260,7 +260,7 @@ static void ports_open(struct http_request *rq, const struct protocol *protocol)
     p->kube = kube_of(rq);
     p->protocol = protocol;
     p->peer = hf_xstrdup(http_peer(rq));
-    pending_init(&p->pending, &p->kube->pending, &ports_kind);
+    pending_init(&p->pending, &p->kube->base.pending, &ports_kind);
     ok = decode_ports(rq, p);
     if (!ok) {
         p->count = 0; /* none was started */

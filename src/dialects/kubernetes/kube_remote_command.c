@@ -30,7 +30,7 @@ static bool decode_container(struct http_request *rq, struct remote_request *req
 {
     const char *name = http_query(rq, "container");
     bool main = name == NULL || name[0] == '\0' || strcmp(name, KUBE_MAIN) == 0;
-    struct process *p = container_find(kube_of(rq)->engine, main ? KUBE_MAIN : name);
+    struct process *p = container_find(dialect_base_of(rq)->engine, main ? KUBE_MAIN : name);
 
     if (p == NULL && !main) {
         kube_refuse(rq, 400, "container %.253s is not valid for pod " KUBE_POD, name);
@@ -133,7 +133,7 @@ static void remote_drain(struct pending *p)
     if (r->tap.process == NULL) {
         kube_status_failure(&s, "the daemon is shutting down; nothing was started");
     } else {
-        container_name(r->kube->engine, r->tap.process, name);
+        container_name(r->kube->base.engine, r->tap.process, name);
         kube_status_failure(
             &s, "the daemon is shutting down; if it is replaced, attach to container %s", name);
     }
@@ -272,7 +272,7 @@ static void begin_exec(struct remote *r)
         spec.stdin_mode = r->request.in ? STDIN_PIPE : STDIN_NULL;
     v.since = SINCE_OFFSET;
     v.lossless = !r->request.tty;
-    kube_stream_spawn(&r->tap, r->kube->engine, &r->kube->pending, &spec, &v);
+    kube_stream_spawn(&r->tap, r->kube->base.engine, &r->kube->base.pending, &spec, &v);
 }
 
 static void begin_attach(struct remote *r)
@@ -360,8 +360,8 @@ void remote_init(struct remote *r, struct kube *k, const struct remote_ops *ops,
     *request = (struct remote_request){0};
     kube_stream_init(&r->tap, &tap_ops, r, r->request.role >= ROLE_TYPE, LIMIT_KUBE_HELD_BYTES);
     r->tap.draw = r->request.tty && (r->request.exec || has_terminal(r->request.process));
-    r->size = timer_new(k->loop, on_size_late, r);
-    pending_init(&r->pending, &k->pending, &remote_kind);
+    r->size = timer_new(k->base.loop, on_size_late, r);
+    pending_init(&r->pending, &k->base.pending, &remote_kind);
 }
 
 void remote_fini(struct remote *r)

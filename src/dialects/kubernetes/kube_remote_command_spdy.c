@@ -263,7 +263,7 @@ void remote_spdy(struct http_request *rq, struct remote_request *request)
     w->status = protocol == ours[0];
     remote_init(&w->remote, k, &remote_ops, request);
     wire_wants(w);
-    w->streams = timer_new(k->loop, on_streams_late, w);
+    w->streams = timer_new(k->base.loop, on_streams_late, w);
     timer_start(w->streams, KUBE_STREAMS_MS);
     w->conn = spdy_conn_raw(rq, protocol, &conn_ops, w);
 }

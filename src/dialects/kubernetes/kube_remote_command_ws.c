@@ -61,7 +61,7 @@ static uint64_t wire_confirmed(struct remote *r)
 static void wire_send(struct remote *r, enum channel channel, const char *bytes, size_t len)
 {
     const struct kube_remote_command_ws_wire *w = wire_of(r);
-    struct buf *text = &r->kube->scratch;
+    struct buf *text = &r->kube->base.scratch;
     char first = (char)channel;
     struct iovec iov[] = {{&first, 1}, {(void *)(uintptr_t)bytes, len}};
 
@@ -262,7 +262,7 @@ void remote_ws(struct http_request *rq, struct remote_request *request)
     remote_init(&w->remote, kube_of(rq), &remote_ops, request);
     w->ws = ws_accept(rq, protocol->name[0] != '\0' ? protocol->name : NULL, &ws_ops, w);
     ws_allow_text(w->ws, LIMIT_KUBE_TEXT_BYTES);
-    w->gate = timer_new(w->remote.kube->loop, on_gate, w);
+    w->gate = timer_new(w->remote.kube->base.loop, on_gate, w);
     timer_start(w->gate, KUBE_REPLY_MS);
     ws_ping(w->ws);
     /* If a client sends its input and closes, the command still runs: the close is read after the
