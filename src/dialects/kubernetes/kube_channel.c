@@ -16,10 +16,14 @@
 /* --- protocol negotiation ------------------------------------------------------------------- */
 
 static const struct protocol protocols[] = {
-    {"v5.channel.k8s.io", false, true, true},        {"v4.channel.k8s.io", false, true, false},
-    {"v4.base64.channel.k8s.io", true, true, false}, {"v3.channel.k8s.io", false, false, false},
-    {"v2.channel.k8s.io", false, false, false},      {"channel.k8s.io", false, false, false},
-    {"base64.channel.k8s.io", true, false, false},   {"", false, false, false},
+    {.name = "v5.channel.k8s.io", .status = true, .close = true},
+    {.name = "v4.channel.k8s.io", .status = true},
+    {.name = "v4.base64.channel.k8s.io", .base64 = true, .status = true},
+    {.name = "v3.channel.k8s.io"},
+    {.name = "v2.channel.k8s.io"},
+    {.name = "channel.k8s.io"},
+    {.name = "base64.channel.k8s.io", .base64 = true},
+    {.name = ""},
 };
 #define PROTOCOLS (sizeof protocols / sizeof *protocols)
 
@@ -33,6 +37,17 @@ static const char *next_item(const char **list, size_t *len)
     *len = strcspn(item, ", \t");
     *list += *len;
     return *len > 0 ? item : NULL;
+}
+
+bool kube_protocol_is_offered(const char *offered, const char *name)
+{
+    const char *item;
+    size_t len;
+
+    while ((item = next_item(&offered, &len)) != NULL)
+        if (strlen(name) == len && memcmp(name, item, len) == 0)
+            return true;
+    return false;
 }
 
 static bool is_token(const char *item, size_t len)

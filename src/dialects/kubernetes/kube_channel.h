@@ -32,10 +32,13 @@ struct protocol {
     /* channel 3 carries the Status object; otherwise plain text, and only for failures */
     bool status;
     bool close; /* channel 255 */
+    bool spdy;  /* streams of SPDY instead of channels */
 };
 
 /* The first protocol of a comma-separated offer that we know; NULL: none of those offered. */
 const struct protocol *kube_protocol_pick(const char *offered);
+/* Is this name an item of a comma-separated offer? */
+bool kube_protocol_is_offered(const char *offered, const char *name);
 /* "base64url.bearer.authorization.k8s.io.TOKEN" in the offer, beside another protocol; false:
  * absent. */
 bool kube_protocol_token(const char *offered, struct buf *token);

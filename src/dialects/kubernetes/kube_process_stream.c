@@ -9,44 +9,37 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/common/pending.h"
 #include "engine/stream/lease.h"
 
 /* --- output --------------------------------------------------------------------------- */
 
 static bool on_ready(void *arg)
 {
-    struct kube_stream *t = arg;
-
-    return t->ops->ready(t->arg);
+    return kube_conn_ready(((struct kube_stream *)arg)->conn);
 }
 
 static void on_bytes(void *arg, const struct slice *s)
 {
     struct kube_stream *t = arg;
 
-    t->ops->bytes(t->arg, s->stream, s->bytes, s->len);
+    t->ops->bytes(t, s->stream, s->bytes, s->len);
 }
 
 static uint64_t on_sent(void *arg)
 {
-    struct kube_stream *t = arg;
-
-    return t->ops->sent(t->arg);
+    return kube_conn_count_sent(((struct kube_stream *)arg)->conn);
 }
 
 static uint64_t on_confirmed(void *arg)
 {
-    struct kube_stream *t = arg;
-
-    return t->ops->confirmed(t->arg);
+    return kube_conn_count_received(((struct kube_stream *)arg)->conn);
 }
 
 static void on_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct kube_stream *t = arg;
 
-    t->ops->gap(t->arg, to - from);
+    t->ops->gap(t, to - from);
 }
 
 static void on_snapshot(void *arg, uint64_t offset, size_t len)
@@ -58,14 +51,14 @@ static void on_snapshot_bytes(void *arg, const char *bytes, size_t len)
 {
     struct kube_stream *t = arg;
 
-    t->ops->bytes(t->arg, STREAM_TTY, bytes, len);
+    t->ops->bytes(t, STREAM_TTY, bytes, len);
 }
 
 static void on_exited(void *arg, const struct exit_record *x)
 {
     struct kube_stream *t = arg;
 
-    t->ops->ended(t->arg, x);
+    t->ops->ended(t, x);
 }
 
 #define TAP_OPS .ready = on_ready, .bytes = on_bytes, .gap = on_gap, .exited = on_exited
@@ -83,7 +76,7 @@ static const struct viewer_ops draw_ops = {
 
 static const struct viewer_ops *viewer_ops_for(const struct kube_stream *t)
 {
-    if (t->ops->sent == NULL)
+    if (t->shared)
         return &blind_ops;
     return t->draw ? &draw_ops : &plain_ops;
 }
@@ -140,7 +133,7 @@ static void on_room(void *arg)
     struct kube_stream *t = arg;
 
     if (flush(t))
-        t->ops->room(t->arg);
+        kube_conn_resume(t->conn);
 }
 
 /*
@@ -150,7 +143,7 @@ static void on_room(void *arg)
  */
 static size_t hold(struct kube_stream *t, const char *bytes, size_t len)
 {
-    size_t max = t->viewer == NULL || t->hold_on ? t->hold_max : 0;
+    size_t max = t->viewer == NULL || t->shared ? t->hold_max : 0;
     size_t room = t->held.len < max ? max - t->held.len : 0;
     size_t n = len < room ? len : room;
 
@@ -158,7 +151,7 @@ static size_t hold(struct kube_stream *t, const char *bytes, size_t len)
     return n;
 }
 
-size_t kube_stream_type(struct kube_stream *t, const char *bytes, size_t len)
+static size_t take(struct kube_stream *t, const char *bytes, size_t len)
 {
     size_t n = 0;
 
@@ -171,18 +164,15 @@ size_t kube_stream_type(struct kube_stream *t, const char *bytes, size_t len)
     return n + hold(t, bytes + n, len - n);
 }
 
-bool kube_stream_type_all(struct kube_stream *t, const char *bytes, size_t len)
+size_t kube_stream_type(struct kube_stream *t, const char *bytes, size_t len, bool fin)
 {
-    size_t n = kube_stream_type(t, bytes, len);
+    size_t n = len > 0 ? take(t, bytes, len) : 0;
 
-    buf_put(&t->held, bytes + n, len - n);
-    return t->viewer == NULL || t->hold_on ? t->held.len < t->hold_max : t->held.len == 0;
-}
-
-void kube_stream_type_eof(struct kube_stream *t)
-{
-    t->eof = true;
-    (void)flush(t);
+    if (fin && n == len) {
+        t->eof = true;
+        (void)flush(t);
+    }
+    return n;
 }
 
 void kube_stream_resize(struct kube_stream *t, int64_t rows, int64_t cols)
@@ -198,7 +188,10 @@ void kube_stream_resize(struct kube_stream *t, int64_t rows, int64_t cols)
 bool kube_stream_attach(struct kube_stream *t, struct process *p, const struct viewer_options *v,
                         struct hf_error *err)
 {
-    if (viewer_attach(p, v, viewer_ops_for(t), t, &t->viewer, err) < 0)
+    struct viewer_options named = *v;
+
+    named.name = t->conn->peer;
+    if (viewer_attach(p, &named, viewer_ops_for(t), t, &t->viewer, err) < 0)
         return false;
     t->process = process_ref(p);
     return true;
@@ -237,35 +230,35 @@ static void on_spawned(void *arg, struct process *p, const struct hf_error *err)
         return;
     }
     if (p == NULL) {
-        t->ops->failed(t->arg, err);
+        t->ops->failed(t, err);
         return;
     }
     if (!kube_stream_attach(t, p, &v, &late)) {
-        t->ops->failed(t->arg, &late);
+        t->ops->failed(t, &late);
         return;
     }
-    if (flush(t))
-        t->ops->room(t->arg);
+    on_room(t);
 }
 
-void kube_stream_spawn(struct kube_stream *t, struct engine *e, struct list *pending,
-                       const struct spawn_spec *spec, const struct viewer_options *v)
+void kube_stream_spawn(struct kube_stream *t, const struct spawn_spec *spec,
+                       const struct viewer_options *v)
 {
+    struct dialect_base *base = t->conn->base;
     struct tap_birth *b = hf_xalloc(sizeof *b);
     struct hf_error err;
 
     b->tap = t;
     b->viewer = *v;
-    pending_init(&b->pending, pending, &birth_kind);
+    pending_init(&b->pending, &base->pending, &birth_kind);
     t->birth = b;
-    if (engine_spawn(e, spec, on_spawned, b, &err) < 0)
+    if (engine_spawn(base->engine, spec, on_spawned, b, &err) < 0)
         on_spawned(b, NULL, &err);
 }
 
-void kube_stream_init(struct kube_stream *t, const struct tap_ops *ops, void *arg, bool may_type,
-                      size_t hold_max)
+void kube_stream_init(struct kube_stream *t, struct kube_conn *c, const struct kube_stream_ops *ops,
+                      bool may_type, size_t hold_max)
 {
-    *t = (struct kube_stream){.ops = ops, .arg = arg, .may_type = may_type, .hold_max = hold_max};
+    *t = (struct kube_stream){.ops = ops, .conn = c, .may_type = may_type, .hold_max = hold_max};
     list_init(&t->waiter.link);
     t->waiter.fn = on_room;
     t->waiter.arg = t;
