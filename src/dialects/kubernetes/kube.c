@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "dialects/common/file_op.h"
 #include "dialects/kubernetes/kube_channel.h"
+#include "dialects/kubernetes/kube_container.h"
 #include "engine/notes.h"
 #include "transport/auth.h"
 #include "transport/url_query.h"
@@ -95,6 +96,18 @@ bool kube_is_pod(struct http_request *rq)
                     QUERY_PAIRS_MAX);
     else
         return true;
+    return false;
+}
+
+bool kube_container(struct http_request *rq, struct process **p)
+{
+    const char *name = http_query(rq, "container");
+    bool main = name == NULL || name[0] == '\0' || strcmp(name, KUBE_MAIN) == 0;
+
+    *p = container_find(dialect_base_of(rq)->engine, main ? KUBE_MAIN : name);
+    if (*p != NULL || main)
+        return true;
+    kube_refuse(rq, 400, "container %.253s is not valid for pod " KUBE_POD, name);
     return false;
 }
 

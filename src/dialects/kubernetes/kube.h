@@ -11,7 +11,6 @@
 #define HF_DIALECTS_KUBERNETES_KUBE_H
 
 #include "dialects/common/dialect_base.h"
-#include "dialects/common/pending.h"
 
 extern const struct dialect kubernetes_dialect;
 
@@ -35,6 +34,9 @@ void kube_refuse(struct http_request *rq, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Checks that {name} in the path is our pod and that the query is well-formed. False: replied. */
 bool kube_is_pod(struct http_request *rq);
+/* The process of the container that the query names; *p NULL: "main", and there is no process yet.
+ * False: replied. */
+bool kube_container(struct http_request *rq, struct process **p);
 /* Boolean query parameters: "true" and "1". */
 bool kube_flag(const struct http_request *rq, const char *name);
 

@@ -260,7 +260,7 @@ static void on_rst(void *arg, uint32_t id)
 {
     struct kube_conn *c = arg;
 
-    if (!is_deaf(c))
+    if (c->ops->reset != NULL && !is_deaf(c))
         c->ops->reset(c, id);
 }
 

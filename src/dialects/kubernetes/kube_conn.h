@@ -14,6 +14,7 @@
 #ifndef HF_DIALECTS_KUBERNETES_KUBE_CONN_H
 #define HF_DIALECTS_KUBERNETES_KUBE_CONN_H
 
+#include "dialects/common/pending.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/kubernetes/kube_channel.h"
 #include "dialects/kubernetes/spdy.h"
@@ -23,7 +24,8 @@ struct kube_conn;
 struct kube_conn_ops {
     /* SPDY only: a new stream, which the owner accepts or resets. */
     void (*open)(struct kube_conn *c, uint32_t id, const struct spdy_headers *h);
-    /* SPDY only: the client has reset a stream. */
+    /* SPDY only: the client has reset a stream. NULL: ignored, because clients reset all streams at
+     * their end, then disconnect. */
     void (*reset)(struct kube_conn *c, uint32_t id);
     /* Returns how many bytes were consumed; kube_conn_resume() delivers the rest again. `fin`: the
      * last bytes of the stream, or a whole message. */

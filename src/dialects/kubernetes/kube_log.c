@@ -14,7 +14,6 @@
 #include "dialects/common/follow.h"
 #include "dialects/common/output_tail.h"
 #include "dialects/kubernetes/kube.h"
-#include "dialects/kubernetes/kube_container.h"
 #include "dialects/kubernetes/kube_log_decode.h"
 
 #define LOG_TYPE "text/plain"
@@ -125,14 +124,11 @@ static bool decode_process(struct http_request *rq, struct log_request *a)
                     name);
         return false;
     }
-    a->process = container_find(dialect_base_of(rq)->engine, name);
-    if (a->process != NULL)
-        return true;
-    if (strcmp(name, KUBE_MAIN) == 0)
+    if (!kube_container(rq, &a->process))
+        return false;
+    if (a->process == NULL)
         http_reply(rq, 200, LOG_TYPE, "", 0); /* no output yet */
-    else
-        kube_refuse(rq, 400, "container %.253s is not valid for pod " KUBE_POD, name);
-    return false;
+    return a->process != NULL;
 }
 
 /* --- the stream ------------------------------------------------------------------------------- */

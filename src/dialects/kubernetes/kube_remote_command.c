@@ -83,20 +83,17 @@ static void decode_command(struct http_request *rq, struct remote *r)
 
 static bool decode_container(struct http_request *rq, struct remote *r)
 {
-    const char *name = http_query(rq, "container");
-    bool main = name == NULL || name[0] == '\0' || strcmp(name, KUBE_MAIN) == 0;
-    struct process *p = container_find(dialect_base_of(rq)->engine, main ? KUBE_MAIN : name);
+    struct process *p;
 
-    if (p == NULL && !main) {
-        kube_refuse(rq, 400, "container %.253s is not valid for pod " KUBE_POD, name);
+    if (!kube_container(rq, &p))
         return false;
-    }
-    if (p == NULL && !r->exec) {
+    if (r->exec)
+        return true;
+    if (p == NULL) {
         kube_refuse(rq, 400, "no process in pod " KUBE_POD " to attach to");
         return false;
     }
-    if (!r->exec)
-        r->process = process_ref(p);
+    r->process = process_ref(p);
     return true;
 }
 
@@ -403,11 +400,6 @@ static void remote_open(struct kube_conn *c, uint32_t id, const struct spdy_head
     begin_sized(r);
 }
 
-static void remote_reset(struct kube_conn *c, uint32_t id)
-{
-    (void)c, (void)id; /* clients reset all streams at their end, then disconnect */
-}
-
 static void on_size(void *arg, int64_t rows, int64_t cols)
 {
     struct remote *r = arg;
@@ -457,7 +449,6 @@ static size_t remote_data(struct kube_conn *c, uint32_t id, const char *bytes, s
 
 static const struct kube_conn_ops conn_ops = {
     .open = remote_open,
-    .reset = remote_reset,
     .data = remote_data,
     .last_stream = CHANNEL_STDIN,
     .room = remote_room,
