@@ -45,6 +45,7 @@ struct dialect {
     const struct auth_ways *ways; /* NULL: only the daemon's own */
     /* Replies with an error in the platform's shape, also for 401, 404, 405 and 413. */
     void (*error)(struct http_request *rq, const struct hf_error *err);
+    const char *json_type;                /* of its JSON replies; NULL: application/json */
     size_t size;                          /* of its struct, which begins with a dialect_base */
     void (*init)(struct dialect_base *b); /* the rest of the struct, zeroed before; NULL: none */
     void (*fini)(struct dialect_base *b);

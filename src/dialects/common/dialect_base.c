@@ -94,8 +94,10 @@ struct json_out dialect_reply_open(struct dialect_base *b)
 
 void dialect_reply_send(struct http_request *rq, int status, struct json_out *o)
 {
+    const char *type = dialect_base_of(rq)->dialect->json_type;
+
     json_close(o, '}');
-    http_reply_json(rq, status, o->buf);
+    http_reply(rq, status, type != NULL ? type : "application/json", buf_data(o->buf), o->buf->len);
     buf_clear(o->buf); /* frees what a large reply used */
 }
 
