@@ -8,12 +8,7 @@
  */
 #include "dialects/opensandbox/osb.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
-#include "base/mem.h"
 #include "dialects/opensandbox/osb_terminal.h"
 
 #define ALL_METHODS (HTTP_GET_M | HTTP_POST_M | HTTP_PUT_M | HTTP_PATCH_M | HTTP_DELETE_M)
@@ -25,12 +20,12 @@ static void ping(struct http_request *rq)
 
 static void no_isolation(struct http_request *rq)
 {
-    struct json_out j = osb_reply_open(osb_of(rq));
+    struct json_out j = dialect_reply_open(dialect_base_of(rq));
 
     json_kbool(&j, "available", false);
     json_kbool(&j, "commit_supported", false);
     json_kbool(&j, "diff_supported", false);
-    osb_send(rq, 200, &j);
+    dialect_reply_send(rq, 200, &j);
 }
 
 static void not_supported(struct http_request *rq)
@@ -111,50 +106,20 @@ static const struct auth_ways ways = {
     .upgrade_query = "token",
 };
 
-static void *osb_make(const struct dialect_host *host)
+static void osb_init(struct dialect_base *b)
 {
-    struct osb *o = hf_xalloc(sizeof *o);
+    struct osb *o = (struct osb *)b;
 
-    o->engine = host->engine;
-    o->loop = host->loop;
     o->began_wall_ms = clock_wall_ms();
-    list_init(&o->pending);
     list_init(&o->terminals);
-    route_rows_make(&o->rows, groups);
-    o->table = (struct route_table){
-        .prefix = OSB_PREFIX,
-        .routes = o->rows.rows,
-        .count = o->rows.count,
-        .error = osb_error,
-        .context = o,
-        .ways = &ways,
-    };
-    return o;
 }
 
-static const struct route_table *osb_routes(void *self)
+static void osb_fini(struct dialect_base *b)
 {
-    return &((struct osb *)self)->table;
-}
+    struct osb *o = (struct osb *)b;
 
-static void osb_drain(void *self)
-{
-    struct osb *o = self;
-
-    o->draining = true;
-    pending_drain(&o->pending);
-}
-
-static void osb_free(void *self)
-{
-    struct osb *o = self;
-
-    pending_free(&o->pending);
     while (!list_is_empty(&o->terminals)) /* those that were still being opened */
         osb_terminal_free(list_entry(o->terminals.next, struct osb_terminal, link));
-    route_rows_fini(&o->rows);
-    buf_fini(&o->scratch);
-    free(o);
 }
 
 const struct dialect opensandbox_dialect = {
@@ -163,8 +128,9 @@ const struct dialect opensandbox_dialect = {
     .prefix = OSB_PREFIX,
     .groups = groups,
     .ways = &ways,
-    .make = osb_make,
-    .routes = osb_routes,
-    .drain = osb_drain,
-    .free = osb_free,
+    .error = osb_error,
+    .json_type = OSB_JSON,
+    .size = sizeof(struct osb),
+    .init = osb_init,
+    .fini = osb_fini,
 };

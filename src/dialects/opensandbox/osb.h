@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "dialects/common/dialect.h"
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
+#include "dialects/common/dialect_base.h"
 
 extern const struct dialect opensandbox_dialect;
 
@@ -28,16 +28,10 @@ struct osb_load {
 };
 
 struct osb {
-    struct engine *engine;
-    struct loop *loop;
-    struct route_table table;
-    struct route_rows rows; /* of the table */
-    struct list pending;
+    struct dialect_base base;
     struct list terminals; /* struct osb_terminal: open or being opened */
     struct osb_load load;
     int64_t began_wall_ms;
-    bool draining;
-    struct buf scratch;
 };
 
 static inline struct osb *osb_of(const struct http_request *rq)
@@ -46,24 +40,20 @@ static inline struct osb *osb_of(const struct http_request *rq)
 }
 
 /* --- osb_reply.c ---------------------------------------------------------------- */
-struct json_out osb_reply_open(struct osb *o); /* begins an object in the scratch buffer */
-void osb_send(struct http_request *rq, int status, struct json_out *j);
 /* {"code","message"} */
 void osb_refuse(struct http_request *rq, int status, const char *code, const char *message);
+/* The same, and ends the call. */
+void osb_call_refuse(struct call *c, int status, const char *code, const char *message);
 /* Any error of ours, in execd's format. */
 void osb_error(struct http_request *rq, const struct hf_error *err);
-/* The same as 500 RUNTIME_ERROR, which execd uses where it does not distinguish the cause. */
-void osb_runtime_error(struct http_request *rq, const struct hf_error *err);
 bool osb_is_open(struct http_request *rq); /* false: shutting down; replied */
 
 /* A body; none is the same as {}. NULL: replied. */
 json_t *osb_body(struct http_request *rq);
-/* Decodes the members that the table names and ignores all others, as execd does. */
-int osb_decode(const json_t *body, const struct json_field *fields, size_t n, void *target,
-               struct hf_error *err);
 
 /* By id, tag or pid: a process that any dialect has started. NULL and no_such_process. */
-struct process *osb_find(struct osb *o, const char *id, struct hf_error *err);
+struct process *osb_find(const struct http_request *rq, const char *id, struct hf_error *err);
+struct process *osb_process(struct http_request *rq); /* the one in the path; NULL: replied */
 /* Is the metadata's "opensandbox" this word? */
 bool osb_is(const struct process_view *v, const char *kind);
 const char *osb_shell(void); /* "bash" if installed, else "sh" */

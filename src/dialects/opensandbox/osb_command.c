@@ -15,139 +15,77 @@
 #include "dialects/opensandbox/osb_event_feed.h"
 
 struct osb_command {
-    struct pending pending;
     struct osb_feed feed;
-    struct http_request *rq; /* NULL: replied, or the client has disconnected */
     bool background;
     char *cwd; /* to recognize an error about it */
 };
 
-static void command_free(struct pending *p)
+static void command_release(struct call *c)
 {
-    struct osb_command *c = list_entry(p, struct osb_command, pending);
-
-    osb_feed_fini(&c->feed);
-    pending_fini(p);
-    free(c->cwd);
-    free(c);
+    osb_feed_release(c);
+    free(((struct osb_command *)c)->cwd);
 }
 
-/* The engine still calls back for a process that is being started; see command_stream(). */
-static void command_drain(struct pending *p)
-{
-    struct osb_command *c = list_entry(p, struct osb_command, pending);
-
-    if (c->feed.process != NULL)
-        command_free(p);
-}
-
-static const struct pending_kind command_kind = {.drain = command_drain, .free = command_free};
-
-static struct osb_command *command_of(struct osb_feed *f)
-{
-    return list_entry(f, struct osb_command, feed);
-}
-
-static void command_gone(struct osb_feed *f)
-{
-    command_free(&command_of(f)->pending);
-}
-
-static void command_over(struct osb_feed *f, const struct exit_record *x)
-{
-    osb_feed_end(f, x);
-    command_free(&command_of(f)->pending);
-}
-
-static const struct feed_ops command_feed = {.gone = command_gone, .over = command_over};
-
-static struct osb_command *command_new(struct http_request *rq)
-{
-    struct osb *o = osb_of(rq);
-    struct osb_command *c = hf_xalloc(sizeof *c);
-
-    c->rq = rq;
-    osb_feed_init(&c->feed, o, &command_feed);
-    pending_init(&c->pending, &o->pending, &command_kind);
-    return c;
-}
+static const struct call_kind starting_kind = {.release = command_release, .stays = true};
+static const struct call_kind stream_kind = {.release = command_release, .room = osb_feed_room};
 
 /* --- start ---------------------------------------------------------------------- */
 
-static void command_refuse(struct osb_command *c, const struct hf_error *err)
+static void command_fail(struct osb_command *c, const struct hf_error *err)
 {
-    bool cwd = err->code == HF_E_spawn_failed && c->cwd != NULL && strcmp(err->path, c->cwd) == 0;
+    struct hf_error why = *err;
 
-    if (c->rq == NULL)
-        return;
-    if (cwd)
-        osb_refuse(c->rq, 400, "INVALID_REQUEST_BODY", err->detail);
-    else
-        osb_error(c->rq, err);
+    if (err->code == HF_E_spawn_failed && c->cwd != NULL && strcmp(err->path, c->cwd) == 0)
+        why.code = HF_E_bad_value; /* of the body */
+    call_fail(&c->feed.call, &why);
 }
 
 static void command_stream(struct osb_command *c, struct process *p, uint64_t from)
 {
-    struct http_request *rq = c->rq;
+    struct call *call = &c->feed.call;
     struct process_view v;
     struct hf_error err;
 
-    c->rq = NULL;
-    c->feed.guest = caller_is_guest(rq);
+    call->kind = &stream_kind;
+    c->feed.guest = caller_is_guest(call->rq);
     if (osb_feed_attach(&c->feed, p, from, &err) < 0) {
-        osb_error(rq, &err);
-        command_free(&c->pending);
+        call_fail(call, &err);
         return;
     }
     process_view(p, &v);
-    osb_feed_begin(&c->feed, rq, v.id);
-    if (c->feed.osb->draining) /* too late to refuse it; now its client knows the id */
-        command_drain(&c->pending);
+    osb_feed_begin(&c->feed, v.id);
+    if (call->base->draining) /* too late to refuse it; now its client knows the id */
+        call_stream_abort(call);
 }
 
 static void command_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     struct osb_command *c = arg;
+    struct process_view v;
 
-    if (c->rq != NULL)
-        http_set_user(c->rq, NULL, NULL);
-    if (p == NULL)
-        command_refuse(c, err);
-    if (p == NULL || c->rq == NULL) {
-        command_free(&c->pending);
+    if (p == NULL) {
+        command_fail(c, err);
+    } else if (c->feed.call.rq == NULL) {
+        call_end(&c->feed.call);
     } else if (c->background) {
-        struct process_view v;
-
         process_view(p, &v);
-        osb_feed_begin(&c->feed, c->rq, v.id);
+        osb_feed_begin(&c->feed, v.id);
         osb_feed_end(&c->feed, NULL);
-        command_free(&c->pending);
     } else {
         command_stream(c, p, 0);
     }
 }
 
-static void command_on_disconnect(void *user)
-{
-    struct osb_command *c = user;
-
-    c->rq = NULL;
-}
-
 static void command_start(struct http_request *rq, struct command_request *a)
 {
-    struct osb_command *c = command_new(rq);
+    struct osb_command *c = osb_feed_new(rq, &starting_kind, sizeof *c, osb_feed_end);
     struct hf_error err;
 
     c->background = a->background;
     c->cwd = hf_xstrdup(a->spec.cwd);
     a->spec.quiet_start = !a->background && !a->tty;
-    http_set_user(rq, c, command_on_disconnect);
-    if (engine_spawn(c->feed.osb->engine, &a->spec, command_on_spawned, c, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        command_refuse(c, &err);
-        command_free(&c->pending);
-    }
+    if (engine_spawn(c->feed.call.base->engine, &a->spec, command_on_spawned, c, &err) < 0)
+        command_fail(c, &err);
 }
 
 void osb_command_post(struct http_request *rq)
@@ -172,19 +110,18 @@ void osb_command_post(struct http_request *rq)
 void osb_command_resume(struct http_request *rq)
 {
     const char *text = http_query(rq, "after_eid");
-    struct hf_error err;
-    struct process *p = osb_find(osb_of(rq), http_param(rq, "id"), &err);
+    struct process *p = osb_process(rq);
     struct osb_command *c;
     uint64_t after = 0, first;
 
-    if (p == NULL) {
-        osb_error(rq, &err);
-    } else if (text != NULL && !text_to_u64(text, UINT64_MAX, &after)) {
+    if (p == NULL)
+        return;
+    if (text != NULL && !text_to_u64(text, UINT64_MAX, &after)) {
         osb_refuse(rq, 400, "INVALID_QUERY", "after_eid must be a number");
-    } else {
-        c = command_new(rq);
-        first = journal_first(process_journal(p));
-        osb_feed_resume(&c->feed, after);
-        command_stream(c, p, osb_eid_offset(after) < first ? osb_eid_offset(after) : first);
+        return;
     }
+    c = osb_feed_new(rq, &stream_kind, sizeof *c, osb_feed_end);
+    first = journal_first(process_journal(p));
+    osb_feed_resume(&c->feed, after);
+    command_stream(c, p, osb_eid_offset(after) < first ? osb_eid_offset(after) : first);
 }

@@ -50,8 +50,7 @@ static void write_outcome(struct json_out *j, const struct process_view *v)
 
 void osb_command_status(struct http_request *rq)
 {
-    struct hf_error err;
-    struct process *p = osb_find(osb_of(rq), http_param(rq, "id"), &err);
+    struct process *p = osb_find(rq, http_param(rq, "id"), NULL);
     struct process_view v;
     struct json_out j;
 
@@ -60,11 +59,11 @@ void osb_command_status(struct http_request *rq)
         return;
     }
     process_view(p, &v);
-    j = osb_reply_open(osb_of(rq));
+    j = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&j, "id", v.id);
     write_content(&j, &v);
     write_outcome(&j, &v);
-    osb_send(rq, 200, &j);
+    dialect_reply_send(rq, 200, &j);
 }
 
 /* --- logs ------------------------------------------------------------------------ */
@@ -104,7 +103,7 @@ static void logs_reply(struct http_request *rq, struct process *p, uint64_t curs
 void osb_command_logs(struct http_request *rq)
 {
     const char *text = http_query(rq, "cursor");
-    struct process *p = osb_find(osb_of(rq), http_param(rq, "id"), NULL);
+    struct process *p = osb_find(rq, http_param(rq, "id"), NULL);
     struct process_view v;
     uint64_t cursor = 0;
 
@@ -182,14 +181,14 @@ static void command_list(struct http_request *rq)
 
     if (!command_list_decode(rq, &a))
         return;
-    if (a.cursor != NULL && (p = engine_find(o->engine, a.cursor, NULL)) == NULL) {
+    if (a.cursor != NULL && (p = engine_find(o->base.engine, a.cursor, NULL)) == NULL) {
         osb_refuse(rq, 400, "INVALID_QUERY", "the cursor does not name a known command");
         return;
     }
-    j = osb_reply_open(o);
+    j = dialect_reply_open(&o->base);
     json_key(&j, "commands");
     json_open(&j, '[');
-    while (n <= a.limit && (p = engine_next(o->engine, p)) != NULL) {
+    while (n <= a.limit && (p = engine_next(o->base.engine, p)) != NULL) {
         process_view(p, &v);
         if (a.running >= 0 && v.running != a.running)
             continue;
@@ -205,7 +204,7 @@ static void command_list(struct http_request *rq)
     if (n > a.limit)
         json_kstr(&j, "nextCursor", last.id);
     json_close(&j, '}');
-    osb_send(rq, 200, &j);
+    dialect_reply_send(rq, 200, &j);
 }
 
 void osb_command_get(struct http_request *rq)

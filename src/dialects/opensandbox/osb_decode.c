@@ -130,7 +130,8 @@ int osb_command_request_decode(struct command_request *a, const json_t *body, st
 
     *a = (struct command_request){.uid = -1, .gid = -1};
     spec_init(&a->spec);
-    rc = osb_decode(body, command_fields, sizeof command_fields / sizeof *command_fields, a, err);
+    rc = json_decode_known(body, command_fields, sizeof command_fields / sizeof *command_fields, a,
+                           err);
     if (rc < 0 || (rc = take_command(a, err)) < 0 || (rc = take_user(a, err)) < 0 ||
         (rc = expand_cwd(&a->cwd, &a->path, err)) < 0)
         return rc;
@@ -162,7 +163,8 @@ int osb_session_request_decode(struct osb_session_request *a, const json_t *body
     int rc;
 
     *a = (struct osb_session_request){0};
-    rc = osb_decode(body, session_fields, sizeof session_fields / sizeof *session_fields, a, err);
+    rc = json_decode_known(body, session_fields, sizeof session_fields / sizeof *session_fields, a,
+                           err);
     if (rc < 0)
         return rc;
     if (run && (a->command == NULL || a->command[0] == '\0'))

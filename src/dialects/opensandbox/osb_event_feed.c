@@ -22,7 +22,7 @@ static struct json_out event_open(struct osb_feed *f, const char *type)
 {
     struct json_out j;
 
-    json_out_init(&j, &f->osb->scratch);
+    json_out_init(&j, &f->call.base->scratch);
     json_open(&j, '{');
     json_kstr(&j, "type", type);
     return j;
@@ -37,11 +37,11 @@ static void event_shut(struct json_out *j)
 
 static void feed_write(struct osb_feed *f)
 {
-    struct buf *b = &f->osb->scratch;
+    struct buf *b = &f->call.base->scratch;
     struct iovec iov = {buf_data(b), b->len};
 
     if (b->len > 0)
-        http_stream_write(f->stream, &iov, 1);
+        http_stream_write(f->call.out, &iov, 1);
     buf_clear(b);
     timer_start(f->ping, OSB_PING_MS);
 }
@@ -216,7 +216,7 @@ static void skip_gap(struct osb_feed *f, uint64_t to)
 {
     uint64_t has = f->skipping ? osb_eid_offset(f->after) : 0;
 
-    buf_clear(&f->osb->scratch);
+    buf_clear(&f->call.base->scratch);
     emit_rest(f);
     if (f->at < has)
         f->at = has < to ? has : to;
@@ -233,7 +233,7 @@ static bool feed_step(struct osb_feed *f)
 {
     struct journal *j = process_journal(f->process);
 
-    if (f->at < journal_first(j) && http_stream_ready(f->stream))
+    if (f->at < journal_first(j) && http_stream_ready(f->call.out))
         skip_gap(f, journal_first(j));
     if (f->at < journal_first(j))
         return false;
@@ -242,16 +242,16 @@ static bool feed_step(struct osb_feed *f)
         uint64_t left = slice_end(f, j) - f->at;
         struct slice s;
 
-        if (!http_stream_ready(f->stream))
+        if (!http_stream_ready(f->call.out))
             return false;
-        if (!http_stream_has_time(f->stream))
+        if (!http_stream_has_time(f->call.out))
             return false;
         s = journal_slice(j, f->at, left < FEED_SLICE_BYTES ? (size_t)left : FEED_SLICE_BYTES);
-        buf_clear(&f->osb->scratch);
+        buf_clear(&f->call.base->scratch);
         feed_slice(f, &s);
         f->at += s.len;
         feed_take_up(f);
-        if (f->osb->scratch.len > 0)
+        if (f->call.base->scratch.len > 0)
             feed_write(f);
         timer_start(f->flush, OSB_PARTIAL_MS);
     }
@@ -261,11 +261,11 @@ static bool feed_step(struct osb_feed *f)
 /* False: something is left to send, or the feed has ended and may have been freed. */
 static bool feed_run(struct osb_feed *f)
 {
-    if (!feed_step(f) || !http_stream_ready(f->stream))
+    if (!feed_step(f) || !http_stream_ready(f->call.out))
         return false;
     if (f->at < f->until)
         return true;
-    f->ops->over(f, NULL);
+    f->over(f, NULL);
     return false;
 }
 
@@ -273,7 +273,7 @@ static bool feed_ready(void *arg)
 {
     struct osb_feed *f = arg;
 
-    return f->stream != NULL && feed_run(f);
+    return f->call.out != NULL && feed_run(f);
 }
 
 static void feed_bytes(void *arg, const struct slice *s)
@@ -290,7 +290,7 @@ static void feed_exited(void *arg, const struct exit_record *x)
 {
     struct osb_feed *f = arg;
 
-    f->ops->over(f, x);
+    f->over(f, x);
 }
 
 static const struct viewer_ops viewer_ops = {
@@ -302,24 +302,13 @@ static const struct viewer_ops viewer_ops = {
 
 /* --- callbacks of the connection ------------------------------------------------------ */
 
-static void feed_on_drain(void *arg)
+void osb_feed_room(struct call *c)
 {
-    struct osb_feed *f = arg;
+    struct osb_feed *f = (struct osb_feed *)c;
 
     if (f->process != NULL && feed_run(f) && f->viewer != NULL)
         viewer_pump(f->viewer);
 }
-
-static void feed_on_disconnect(void *arg)
-{
-    struct osb_feed *f = arg;
-
-    f->stream = NULL;
-    f->ops->gone(f);
-}
-
-static const struct http_stream_ops stream_ops = {.on_drain = feed_on_drain,
-                                                  .on_disconnect = feed_on_disconnect};
 
 /* Proxies, and clients after 300 s, would take silence for a broken connection. */
 static void feed_on_ping(struct timer *t, void *arg)
@@ -327,13 +316,11 @@ static void feed_on_ping(struct timer *t, void *arg)
     struct osb_feed *f = arg;
 
     (void)t;
-    if (f->stream == NULL)
-        return;
-    if (!http_stream_ready(f->stream)) {
+    if (!http_stream_ready(f->call.out)) {
         timer_start(f->ping, OSB_PING_MS);
         return;
     }
-    buf_clear(&f->osb->scratch);
+    buf_clear(&f->call.base->scratch);
     put_text_event(f, "ping", "pong");
     feed_write(f);
 }
@@ -344,48 +331,51 @@ static void feed_on_flush(struct timer *t, void *arg)
     struct osb_feed *f = arg;
 
     (void)t;
-    if (f->stream == NULL || (!osb_lines_holds(&f->out) && !osb_lines_holds(&f->err)))
+    if (!osb_lines_holds(&f->out) && !osb_lines_holds(&f->err))
         return;
-    if (!http_stream_ready(f->stream)) {
+    if (!http_stream_ready(f->call.out)) {
         timer_start(f->flush, OSB_PARTIAL_MS);
         return;
     }
-    buf_clear(&f->osb->scratch);
+    buf_clear(&f->call.base->scratch);
     emit_both(f, osb_lines_flush);
-    if (f->osb->scratch.len > 0)
+    if (f->call.base->scratch.len > 0)
         feed_write(f);
 }
 
 /* --- setup and teardown ----------------------------------------------------------------- */
 
-void osb_feed_init(struct osb_feed *f, struct osb *o, const struct feed_ops *ops)
+void *osb_feed_new(struct http_request *rq, const struct call_kind *kind, size_t size,
+                   feed_over_fn *over)
 {
-    *f = (struct osb_feed){.osb = o, .ops = ops, .until = UINT64_MAX, .began_ms = clock_mono_ms()};
-    f->ping = timer_new(o->loop, feed_on_ping, f);
-    f->flush = timer_new(o->loop, feed_on_flush, f);
+    struct osb_feed *f = call_begin(rq, kind, size);
+
+    f->over = over;
+    f->until = UINT64_MAX;
+    f->began_ms = clock_mono_ms();
+    f->ping = timer_new(f->call.base->loop, feed_on_ping, f);
+    f->flush = timer_new(f->call.base->loop, feed_on_flush, f);
+    return f;
 }
 
-void osb_feed_fini(struct osb_feed *f)
+void osb_feed_release(struct call *c)
 {
-    struct http_stream *stream = f->stream;
+    struct osb_feed *f = (struct osb_feed *)c;
 
-    f->stream = NULL;
     viewer_detach(f->viewer);
     process_unref(f->process);
     timer_close(f->ping);
     timer_close(f->flush);
     osb_lines_fini(&f->out);
     osb_lines_fini(&f->err);
-    if (stream != NULL)
-        http_stream_abort(stream);
 }
 
-void osb_feed_begin(struct osb_feed *f, struct http_request *rq, const char *id)
+void osb_feed_begin(struct osb_feed *f, const char *id)
 {
-    http_add_header(rq, "Cache-Control", "no-cache");
-    http_add_header(rq, "X-Accel-Buffering", "no");
-    f->stream = http_stream_start(rq, 200, SSE_TYPE, &stream_ops, f);
-    buf_clear(&f->osb->scratch);
+    http_add_header(f->call.rq, "Cache-Control", "no-cache");
+    http_add_header(f->call.rq, "X-Accel-Buffering", "no");
+    call_stream(&f->call, 200, SSE_TYPE);
+    buf_clear(&f->call.base->scratch);
     put_text_event(f, "init", id);
     put_text_event(f, "ping", "pong");
     feed_write(f);
@@ -416,20 +406,9 @@ void osb_feed_stop_at(struct osb_feed *f, uint64_t until)
 
 void osb_feed_say(struct osb_feed *f, const char *text)
 {
-    buf_clear(&f->osb->scratch);
+    buf_clear(&f->call.base->scratch);
     put_text_event(f, "stdout", text);
     feed_write(f);
-}
-
-static void feed_close(struct osb_feed *f)
-{
-    struct http_stream *stream = f->stream;
-
-    feed_write(f);
-    f->stream = NULL;
-    timer_stop(f->ping);
-    timer_stop(f->flush);
-    http_stream_end(stream);
 }
 
 static void put_error(struct osb_feed *f, const char *value, const char *trace)
@@ -460,7 +439,7 @@ static void put_complete(struct osb_feed *f)
 
 static void feed_rest(struct osb_feed *f)
 {
-    buf_clear(&f->osb->scratch);
+    buf_clear(&f->call.base->scratch);
     emit_rest(f);
 }
 
@@ -475,12 +454,14 @@ void osb_feed_end(struct osb_feed *f, const struct exit_record *x)
     } else {
         put_complete(f);
     }
-    feed_close(f);
+    feed_write(f);
+    call_stream_end(&f->call);
 }
 
 void osb_feed_fail(struct osb_feed *f, const char *reason)
 {
     feed_rest(f);
     put_error(f, reason, reason);
-    feed_close(f);
+    feed_write(f);
+    call_stream_end(&f->call);
 }

@@ -5,8 +5,8 @@
  * One JSON object per event, followed by "\n\n": init, ping, stdout and stderr by the line, and one
  * of execution_complete and error at the end. The feed has its own offset. The viewer sets the
  * pace: it is not ready until everything is sent. A client that reads nothing for VIEWER_STALL_MS
- * no longer pauses the process, and receives a notice of what it missed. The owner embeds the feed,
- * and frees itself when an op reports the end.
+ * no longer pauses the process, and receives a notice of what it missed. A feed is a call, and the
+ * first member of the dialect's struct for it; osb_feed_end() and osb_feed_fail() end that call.
  *
  * Output events have a number (eid) by which a client can resume a stream. It encodes exactly what
  * the client has: sixteen times the offset after the event's last byte, and for each of the two
@@ -25,17 +25,13 @@
 
 struct osb_feed;
 
-struct feed_ops {
-    void (*gone)(struct osb_feed *f); /* the client has disconnected; the stream is dead */
-    /* Everything up to `until`, or to the exit (x, else NULL), is sent. */
-    void (*over)(struct osb_feed *f, const struct exit_record *x);
-};
+/* Everything up to `until`, or to the exit (x, else NULL), is sent. */
+typedef void feed_over_fn(struct osb_feed *f, const struct exit_record *x);
 
 struct osb_feed {
-    struct osb *osb;
-    const struct feed_ops *ops;
-    struct http_stream *stream; /* NULL: not begun, or ended */
-    struct process *process;    /* referenced; NULL: no output to read yet */
+    struct call call; /* out: NULL until osb_feed_begin() */
+    feed_over_fn *over;
+    struct process *process; /* referenced; NULL: no output to read yet */
     struct viewer *viewer;
     uint64_t at;    /* next byte to send */
     uint64_t until; /* and where to stop */
@@ -52,10 +48,13 @@ struct osb_feed {
     unsigned ended;         /* the streams for which that was sent */
 };
 
-void osb_feed_init(struct osb_feed *f, struct osb *o, const struct feed_ops *ops);
-void osb_feed_fini(struct osb_feed *f); /* resets a stream that is still open */
+/* Allocates `size` bytes that begin with a feed. The kind needs the two functions below. */
+void *osb_feed_new(struct http_request *rq, const struct call_kind *kind, size_t size,
+                   feed_over_fn *over);
+void osb_feed_release(struct call *c);
+void osb_feed_room(struct call *c);
 /* Replies 200 and sends init with this id. */
-void osb_feed_begin(struct osb_feed *f, struct http_request *rq, const char *id);
+void osb_feed_begin(struct osb_feed *f, const char *id);
 /* The client has all events up to this one. Attach next, at its offset or before: lines are then
  * split again, exactly as before. */
 void osb_feed_resume(struct osb_feed *f, uint64_t after);

@@ -13,85 +13,57 @@
 #include "dialects/opensandbox/osb_terminal.h"
 #include "engine/session/session.h"
 
-struct osb_interrupt_shutdown {
-    struct pending pending;
-    struct osb *osb;
-    struct http_request *rq; /* NULL: the client has disconnected */
+struct osb_ending {
+    struct call call;
     struct process *process; /* referenced; NULL: a session */
     char *tag;               /* drop the records with this tag; NULL: keep the record */
 };
 
-static void ending_free(struct pending *p)
+static void ending_release(struct call *c)
 {
-    struct osb_interrupt_shutdown *e = list_entry(p, struct osb_interrupt_shutdown, pending);
+    struct osb_ending *e = (struct osb_ending *)c;
 
     process_unref(e->process);
-    pending_fini(p);
     free(e->tag);
-    free(e);
 }
 
 /* The termination continues under the next worker; the client has to check. */
-static void ending_drain(struct pending *p)
+static void ending_drain(struct call *c)
 {
-    struct osb_interrupt_shutdown *e = list_entry(p, struct osb_interrupt_shutdown, pending);
-    struct http_request *rq = e->rq;
-
-    e->rq = NULL;
-    if (rq != NULL) {
-        http_set_user(rq, NULL, NULL);
-        osb_refuse(rq, 503, "RUNTIME_ERROR",
+    if (c->rq != NULL)
+        osb_refuse(c->rq, 503, "RUNTIME_ERROR",
                    "the daemon is shutting down; the requested operation continues");
-    }
+    c->rq = NULL;
 }
 
-static const struct pending_kind ending_kind = {.drain = ending_drain, .free = ending_free};
-
-static void ending_on_disconnect(void *user)
-{
-    struct osb_interrupt_shutdown *e = user;
-
-    e->rq = NULL;
-}
-
-static void ending_done(struct osb_interrupt_shutdown *e)
-{
-    if (e->tag != NULL)
-        osb_pty_forget(e->osb, e->process, e->tag);
-    if (e->rq != NULL) {
-        http_set_user(e->rq, NULL, NULL);
-        http_reply_empty(e->rq, 200);
-    }
-    ending_free(&e->pending);
-}
+static const struct call_kind ending_kind = {
+    .release = ending_release,
+    .stays = true,
+    .drain = ending_drain,
+};
 
 static void ending_on_end(void *arg, struct process *p, const struct survivors *s)
 {
-    (void)p, (void)s;
-    ending_done(arg);
+    struct osb_ending *e = arg;
+
+    (void)s;
+    if (e->tag != NULL)
+        osb_pty_forget((struct osb *)e->call.base, p, e->tag);
+    call_send_empty(&e->call, 200);
 }
 
 static void ending_on_session(void *arg, const struct survivors *s, size_t ended)
 {
+    struct osb_ending *e = arg;
+
     (void)s, (void)ended;
-    ending_done(arg);
-}
-
-static struct osb_interrupt_shutdown *ending_new(struct http_request *rq)
-{
-    struct osb_interrupt_shutdown *e = hf_xalloc(sizeof *e);
-
-    e->osb = osb_of(rq);
-    e->rq = rq;
-    http_set_user(rq, e, ending_on_disconnect);
-    pending_init(&e->pending, &e->osb->pending, &ending_kind);
-    return e;
+    call_send_empty(&e->call, 200);
 }
 
 static void end_process(struct http_request *rq, struct process *p, int64_t grace_ms,
                         const char *tag)
 {
-    struct osb_interrupt_shutdown *e = ending_new(rq);
+    struct osb_ending *e = call_begin(rq, &ending_kind, sizeof *e);
 
     e->process = process_ref(p);
     e->tag = hf_xstrdup(tag);
@@ -103,12 +75,12 @@ static void end_process(struct http_request *rq, struct process *p, int64_t grac
 
 static void end_session(struct http_request *rq, struct session *s)
 {
-    session_delete(s, 0, ending_on_session, ending_new(rq));
+    session_delete(s, 0, ending_on_session,
+                   call_begin(rq, &ending_kind, sizeof(struct osb_ending)));
 }
 
 void osb_command_delete(struct http_request *rq)
 {
-    struct osb *o = osb_of(rq);
     const char *id = http_query(rq, "id");
     struct process *p;
     struct session *s;
@@ -117,8 +89,8 @@ void osb_command_delete(struct http_request *rq)
         osb_refuse(rq, 400, "MISSING_QUERY", "the query must have an id");
         return;
     }
-    p = osb_find(o, id, NULL);
-    s = p == NULL ? session_find(o->engine, id, NULL) : NULL;
+    p = osb_find(rq, id, NULL);
+    s = p == NULL ? session_find(dialect_base_of(rq)->engine, id, NULL) : NULL;
     if (s != NULL)
         end_session(rq, s);
     else if (p != NULL && process_is_running(p))
@@ -131,7 +103,7 @@ void osb_command_delete(struct http_request *rq)
 void osb_session_delete(struct http_request *rq)
 {
     struct hf_error err;
-    struct session *s = session_find(osb_of(rq)->engine, http_param(rq, "id"), &err);
+    struct session *s = session_find(dialect_base_of(rq)->engine, http_param(rq, "id"), &err);
 
     if (s != NULL)
         end_session(rq, s);
@@ -141,15 +113,12 @@ void osb_session_delete(struct http_request *rq)
 
 void osb_pty_delete(struct http_request *rq)
 {
-    struct hf_error err;
-    struct process *p = osb_find(osb_of(rq), http_param(rq, "id"), &err);
+    struct process *p = osb_process(rq);
     struct osb_terminal *t;
     struct process_view v;
 
-    if (p == NULL) {
-        osb_error(rq, &err);
+    if (p == NULL)
         return;
-    }
     process_view(p, &v);
     t = v.tag != NULL ? osb_terminal_holder(osb_of(rq), v.tag) : NULL;
     if (t != NULL)

@@ -57,22 +57,22 @@ void osb_sandbox_create(struct http_request *rq)
 
     if (body == NULL)
         return;
-    j = osb_reply_open(osb_of(rq));
+    j = dialect_reply_open(dialect_base_of(rq));
     write_sandbox(&j, osb_of(rq), own_id(room, sizeof room));
-    osb_send(rq, 202, &j);
+    dialect_reply_send(rq, 202, &j);
 }
 
 void osb_sandbox_get(struct http_request *rq)
 {
-    struct json_out j = osb_reply_open(osb_of(rq));
+    struct json_out j = dialect_reply_open(dialect_base_of(rq));
 
     write_sandbox(&j, osb_of(rq), http_param(rq, "sandbox"));
-    osb_send(rq, 200, &j);
+    dialect_reply_send(rq, 200, &j);
 }
 
 void osb_sandbox_list(struct http_request *rq)
 {
-    struct json_out j = osb_reply_open(osb_of(rq));
+    struct json_out j = dialect_reply_open(dialect_base_of(rq));
     char room[64];
 
     json_key(&j, "items");
@@ -89,7 +89,7 @@ void osb_sandbox_list(struct http_request *rq)
     json_kint(&j, "totalPages", 1);
     json_kbool(&j, "hasNextPage", false);
     json_close(&j, '}');
-    osb_send(rq, 200, &j);
+    dialect_reply_send(rq, 200, &j);
 }
 
 void osb_sandbox_delete(struct http_request *rq)
@@ -181,7 +181,7 @@ void osb_sandbox_endpoint(struct http_request *rq)
         return;
     }
     put_endpoint(&endpoint, rq, port);
-    j = osb_reply_open(osb_of(rq));
+    j = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&j, "endpoint", buf_cstr(&endpoint));
     if (token != NULL) {
         json_key(&j, "headers");
@@ -189,6 +189,6 @@ void osb_sandbox_endpoint(struct http_request *rq)
         json_kstr(&j, "X-EXECD-ACCESS-TOKEN", token);
         json_close(&j, '}');
     }
-    osb_send(rq, 200, &j);
+    dialect_reply_send(rq, 200, &j);
     buf_fini(&endpoint);
 }

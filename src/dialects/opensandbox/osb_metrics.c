@@ -122,116 +122,86 @@ static void write_metrics(struct json_out *j, struct osb_load *last)
 
 /* --- GET /metrics and /metrics/watch ---------------------------------------------------- */
 
-struct osb_metrics_watching {
-    struct pending pending;
-    struct osb *osb;
-    struct http_request *rq;    /* a single request; NULL: replied, or a stream */
-    struct http_stream *stream; /* NULL: a single request */
+struct osb_metrics_call {
+    struct call call; /* with a stream: GET /metrics/watch */
     struct timer *timer;
     struct osb_load last;
 };
 
-static void watching_free(struct pending *p)
+static void metrics_release(struct call *c)
 {
-    struct osb_metrics_watching *w = list_entry(p, struct osb_metrics_watching, pending);
-
-    timer_close(w->timer);
-    pending_fini(p);
-    free(w);
+    timer_close(((struct osb_metrics_call *)c)->timer);
 }
 
-static void watching_reply(struct osb_metrics_watching *w)
+static void metrics_reply(struct osb_metrics_call *m)
 {
-    struct json_out j = osb_reply_open(w->osb);
+    struct json_out j = dialect_reply_open(m->call.base);
 
-    write_metrics(&j, &w->last);
-    w->osb->load = w->last;
-    http_set_user(w->rq, NULL, NULL);
-    osb_send(w->rq, 200, &j);
-    watching_free(&w->pending);
+    write_metrics(&j, &m->last);
+    ((struct osb *)m->call.base)->load = m->last;
+    call_send(&m->call, 200, &j);
 }
 
-static void watching_drain(struct pending *p)
+static void metrics_drain(struct call *c)
 {
-    struct osb_metrics_watching *w = list_entry(p, struct osb_metrics_watching, pending);
-
-    if (w->stream == NULL) {
-        watching_reply(w);
-        return;
-    }
-    http_stream_end(w->stream);
-    watching_free(p);
+    if (c->out == NULL)
+        metrics_reply((struct osb_metrics_call *)c);
+    else
+        call_stream_end(c);
 }
 
-static const struct pending_kind watching_kind = {.drain = watching_drain, .free = watching_free};
+static const struct call_kind metrics_kind = {.release = metrics_release, .drain = metrics_drain};
 
-static void watching_on_disconnect(void *arg)
+static void metrics_send(struct osb_metrics_call *m)
 {
-    watching_free(&((struct osb_metrics_watching *)arg)->pending);
-}
-
-static void watching_on_drain(void *arg)
-{
-    (void)arg;
-}
-
-static const struct http_stream_ops stream_ops = {.on_drain = watching_on_drain,
-                                                  .on_disconnect = watching_on_disconnect};
-
-static void watching_send(struct osb_metrics_watching *w)
-{
-    struct json_out j = osb_reply_open(w->osb);
+    struct json_out j = dialect_reply_open(m->call.base);
     struct iovec iov;
 
-    write_metrics(&j, &w->last);
+    write_metrics(&j, &m->last);
     json_close(&j, '}');
     buf_putc(j.buf, '\n');
     iov = (struct iovec){buf_data(j.buf), j.buf->len};
-    if (http_stream_ready(w->stream))
-        http_stream_write(w->stream, &iov, 1);
-    timer_start(w->timer, WATCH_MS);
+    if (http_stream_ready(m->call.out))
+        http_stream_write(m->call.out, &iov, 1);
+    timer_start(m->timer, WATCH_MS);
 }
 
-static void watching_on_timer(struct timer *t, void *arg)
+static void metrics_on_timer(struct timer *t, void *arg)
 {
-    struct osb_metrics_watching *w = arg;
+    struct osb_metrics_call *m = arg;
 
     (void)t;
-    if (w->stream == NULL)
-        watching_reply(w);
+    if (m->call.out == NULL)
+        metrics_reply(m);
     else
-        watching_send(w);
+        metrics_send(m);
 }
 
-static struct osb_metrics_watching *watching_new(struct http_request *rq)
+static struct osb_metrics_call *metrics_begin(struct http_request *rq)
 {
-    struct osb_metrics_watching *w = hf_xalloc(sizeof *w);
+    struct osb_metrics_call *m = call_begin(rq, &metrics_kind, sizeof *m);
 
-    w->osb = osb_of(rq);
-    w->timer = timer_new(w->osb->loop, watching_on_timer, w);
-    w->last = w->osb->load;
-    if (w->last.at_ms == 0 || clock_mono_ms() - w->last.at_ms > SAMPLE_OLD_MS)
-        (void)read_cpu(&w->last);
-    pending_init(&w->pending, &w->osb->pending, &watching_kind);
-    return w;
+    m->timer = timer_new(m->call.base->loop, metrics_on_timer, m);
+    m->last = osb_of(rq)->load;
+    if (m->last.at_ms == 0 || clock_mono_ms() - m->last.at_ms > SAMPLE_OLD_MS)
+        (void)read_cpu(&m->last);
+    return m;
 }
 
 /* A load needs two samples; the first is that of the previous request, or is taken now. */
 void osb_metrics(struct http_request *rq)
 {
-    struct osb_metrics_watching *w = watching_new(rq);
-    uint64_t age = clock_mono_ms() - w->last.at_ms;
+    struct osb_metrics_call *m = metrics_begin(rq);
+    uint64_t age = clock_mono_ms() - m->last.at_ms;
 
-    w->rq = rq;
-    http_set_user(rq, w, watching_on_disconnect);
-    timer_start(w->timer, age < SAMPLE_MS ? SAMPLE_MS - age : 0);
+    timer_start(m->timer, age < SAMPLE_MS ? SAMPLE_MS - age : 0);
 }
 
 void osb_metrics_watch(struct http_request *rq)
 {
-    struct osb_metrics_watching *w = watching_new(rq);
+    struct osb_metrics_call *m = metrics_begin(rq);
 
     http_add_header(rq, "Cache-Control", "no-cache");
-    w->stream = http_stream_start(rq, 200, "text/event-stream", &stream_ops, w);
-    timer_start(w->timer, SAMPLE_MS);
+    call_stream(&m->call, 200, "text/event-stream");
+    timer_start(m->timer, SAMPLE_MS);
 }

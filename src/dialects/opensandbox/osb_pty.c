@@ -118,7 +118,7 @@ int osb_pty_launch(struct osb *o, struct process *last, const struct pty_start *
     spec.cols = start->cols;
     spec.stdin_mode = start->pipes ? STDIN_PIPE : STDIN_DEFAULT;
     spec.source = SOURCE_AGENT;
-    rc = engine_spawn(o->engine, &spec, done, arg, err);
+    rc = engine_spawn(o->base.engine, &spec, done, arg, err);
     buf_fini(&metadata);
     osb_pty_plan_fini(&plan);
     return rc;
@@ -130,7 +130,7 @@ struct process *osb_pty_earlier(struct osb *o, const char *tag, uint64_t base, u
     struct process *p = NULL, *found = NULL;
     uint64_t found_at = base;
 
-    while ((p = engine_next(o->engine, p)) != NULL) {
+    while ((p = engine_next(o->base.engine, p)) != NULL) {
         struct process_view v;
         struct pty_plan plan;
         uint64_t from;
@@ -153,7 +153,7 @@ struct process *osb_pty_earlier(struct osb *o, const char *tag, uint64_t base, u
 
 void osb_pty_forget(struct osb *o, struct process *p, const char *tag)
 {
-    struct process *it = engine_next(o->engine, NULL), *next;
+    struct process *it = engine_next(o->base.engine, NULL), *next;
 
     for (; it != NULL; it = next) {
         struct process_view v;
@@ -162,7 +162,7 @@ void osb_pty_forget(struct osb *o, struct process *p, const char *tag)
 
         osb_pty_plan_fini(&plan);
         process_view(it, &v);
-        next = engine_next(o->engine, it);
+        next = engine_next(o->base.engine, it);
         if (!v.running && (it == p || (ours && v.tag != NULL && strcmp(v.tag, tag) == 0)))
             process_forget(it);
     }
@@ -171,47 +171,31 @@ void osb_pty_forget(struct osb *o, struct process *p, const char *tag)
 /* --- POST /pty --------------------------------------------------------------------- */
 
 struct osb_pty_creation {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    struct osb *osb;
-    struct collect *collect;
+    struct call call;
+    struct collect *collect; /* NULL: it has ended */
     char id[40];
 };
 
-static void making_done(struct osb_pty_creation *m)
+static void making_release(struct call *c)
 {
-    pending_fini(&m->pending);
-    free(m);
+    struct osb_pty_creation *m = (struct osb_pty_creation *)c;
+
+    if (m->collect != NULL)
+        collect_free(m->collect);
 }
 
-static void making_free(struct pending *p)
-{
-    struct osb_pty_creation *m = list_entry(p, struct osb_pty_creation, pending);
-
-    collect_free(m->collect);
-    making_done(m);
-}
-
-static const struct pending_kind making_kind = {.drain = NULL, .free = making_free};
-
-static void making_on_disconnect(void *user)
-{
-    struct osb_pty_creation *m = user;
-
-    m->rq = NULL;
-}
+static const struct call_kind making_kind = {.release = making_release, .stays = true};
 
 static void making_failed(void *arg, const struct hf_error *err)
 {
     struct osb_pty_creation *m = arg;
 
-    if (m->rq != NULL)
-        osb_runtime_error(m->rq, err);
-    making_done(m);
+    m->collect = NULL;
+    osb_call_refuse(&m->call, 500, "RUNTIME_ERROR", err->detail);
 }
 
 /* mkdir's error message. */
-static void refuse_directory(struct http_request *rq, const struct buf *said)
+static void refuse_directory(struct call *c, const struct buf *said)
 {
     char text[ERROR_BYTES + 1];
     size_t len = said->len < ERROR_BYTES ? said->len : ERROR_BYTES;
@@ -219,8 +203,8 @@ static void refuse_directory(struct http_request *rq, const struct buf *said)
     memcpy(text, said->len > 0 ? buf_data(said) : "", len);
     text[len] = '\0';
     text[strcspn(text, "\n")] = '\0';
-    osb_refuse(rq, 500, "RUNTIME_ERROR",
-               text[0] != '\0' ? text : "the directory cannot be created");
+    osb_call_refuse(c, 500, "RUNTIME_ERROR",
+                    text[0] != '\0' ? text : "the directory cannot be created");
 }
 
 static void making_ended(void *arg, const struct collected *c)
@@ -228,18 +212,16 @@ static void making_ended(void *arg, const struct collected *c)
     struct osb_pty_creation *m = arg;
     struct json_out j;
 
-    if (c->exit->code != 0) {
-        if (m->rq != NULL)
-            refuse_directory(m->rq, c->err);
-        process_forget(c->process);
-    } else if (m->rq == NULL) {
+    m->collect = NULL;
+    if (c->exit->code != 0 || m->call.rq == NULL)
         process_forget(c->process); /* no client knows its id */
-    } else {
-        j = osb_reply_open(m->osb);
-        json_kstr(&j, "session_id", m->id);
-        osb_send(m->rq, 201, &j);
+    if (c->exit->code != 0) {
+        refuse_directory(&m->call, c->err);
+        return;
     }
-    making_done(m);
+    j = dialect_reply_open(m->call.base);
+    json_kstr(&j, "session_id", m->id);
+    call_send(&m->call, 201, &j);
 }
 
 static const struct collect_ops making_ops = {.failed = making_failed, .done = making_ended};
@@ -260,12 +242,10 @@ static void making_begin(struct http_request *rq, const struct osb_session_reque
 {
     const char *args[] = {"-c", PLAN_SCRIPT, PLAN_NAME, a->cwd != NULL ? a->cwd : "", a->command};
     bool command = a->command != NULL && a->command[0] != '\0';
-    struct osb_pty_creation *m = hf_xalloc(sizeof *m);
+    struct osb_pty_creation *m = call_begin(rq, &making_kind, sizeof *m);
     struct spawn_spec spec;
     struct hf_error err;
 
-    m->rq = rq;
-    m->osb = osb_of(rq);
     make_id(m->id);
     spec_init(&spec);
     spec.command = osb_shell();
@@ -275,12 +255,10 @@ static void making_begin(struct http_request *rq, const struct osb_session_reque
     spec.label = "PTY session, not started yet";
     spec.metadata_json = "{\"opensandbox\":\"pty-plan\"}";
     spec.source = SOURCE_AGENT;
-    pending_init(&m->pending, &m->osb->pending, &making_kind);
-    http_set_user(rq, m, making_on_disconnect);
-    if (collect_start(m->osb->engine, &spec, ERROR_BYTES, &making_ops, m, &m->collect, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        osb_error(rq, &err);
-        making_done(m);
+    if (collect_start(m->call.base->engine, &spec, ERROR_BYTES, &making_ops, m, &m->collect, &err) <
+        0) {
+        m->collect = NULL; /* freed */
+        call_fail(&m->call, &err);
     }
 }
 
@@ -303,19 +281,16 @@ void osb_pty_post(struct http_request *rq)
 
 void osb_pty_get(struct http_request *rq)
 {
-    struct hf_error err;
-    struct process *p = osb_find(osb_of(rq), http_param(rq, "id"), &err);
+    struct process *p = osb_process(rq);
     struct process_view v;
     struct pty_plan plan;
     struct json_out j;
 
-    if (p == NULL) {
-        osb_error(rq, &err);
+    if (p == NULL)
         return;
-    }
     process_view(p, &v);
     (void)osb_pty_plan_read(p, &plan);
-    j = osb_reply_open(osb_of(rq));
+    j = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&j, "session_id", http_param(rq, "id"));
     json_kbool(&j, "running", v.running);
     json_ku64(&j, "output_offset", plan.base + v.next);
@@ -323,6 +298,6 @@ void osb_pty_get(struct http_request *rq)
     json_kbool(&j, "launch_failed", false);
     if (plan.launched && !v.running)
         json_kint(&j, "exit_code", v.exit->code >= 0 ? v.exit->code : -1);
-    osb_send(rq, 200, &j);
+    dialect_reply_send(rq, 200, &j);
     osb_pty_plan_fini(&plan);
 }

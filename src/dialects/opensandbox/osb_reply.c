@@ -17,37 +17,29 @@
 
 /* --- replies ------------------------------------------------------------------ */
 
-struct json_out osb_reply_open(struct osb *o)
-{
-    struct json_out j;
-
-    buf_clear(&o->scratch);
-    json_out_init(&j, &o->scratch);
-    json_open(&j, '{');
-    return j;
-}
-
-void osb_send(struct http_request *rq, int status, struct json_out *j)
-{
-    json_close(j, '}');
-    http_reply(rq, status, OSB_JSON, buf_data(j->buf), j->buf->len);
-}
-
 void osb_refuse(struct http_request *rq, int status, const char *code, const char *message)
 {
-    struct json_out j = osb_reply_open(osb_of(rq));
+    struct json_out j = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&j, "code", code);
     json_kstr(&j, "message", message);
-    osb_send(rq, status, &j);
+    dialect_reply_send(rq, status, &j);
+}
+
+void osb_call_refuse(struct call *c, int status, const char *code, const char *message)
+{
+    if (c->rq != NULL)
+        osb_refuse(c->rq, status, code, message);
+    c->rq = NULL;
+    call_end(c);
 }
 
 static void refuse_token(struct http_request *rq)
 {
-    struct json_out j = osb_reply_open(osb_of(rq));
+    struct json_out j = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&j, "error", "Unauthorized: invalid or missing header X-EXECD-ACCESS-TOKEN");
-    osb_send(rq, 401, &j);
+    dialect_reply_send(rq, 401, &j);
 }
 
 /* After two slashes a browser reads a host name, and it treats a backslash as a slash. */
@@ -111,14 +103,9 @@ void osb_error(struct http_request *rq, const struct hf_error *err)
     osb_refuse(rq, status, code_of(err->code, status), err->detail);
 }
 
-void osb_runtime_error(struct http_request *rq, const struct hf_error *err)
-{
-    osb_refuse(rq, 500, "RUNTIME_ERROR", err->detail);
-}
-
 bool osb_is_open(struct http_request *rq)
 {
-    if (!osb_of(rq)->draining)
+    if (!dialect_base_of(rq)->draining)
         return true;
     osb_refuse(rq, 503, "RUNTIME_ERROR", "the daemon is shutting down; try again in a moment");
     return false;
@@ -143,23 +130,9 @@ json_t *osb_body(struct http_request *rq)
     return body;
 }
 
-int osb_decode(const json_t *body, const struct json_field *fields, size_t n, void *target,
-               struct hf_error *err)
-{
-    json_auto_t *known = json_object();
-
-    for (size_t i = 0; i < n; i++) {
-        json_t *v = json_object_get(body, fields[i].name);
-
-        if (v != NULL && json_object_set(known, fields[i].name, v) < 0)
-            return hf_fail(err, HF_E_no_memory, "out of memory");
-    }
-    return json_decode(known, fields, n, target, err);
-}
-
 /* --- processes ---------------------------------------------------------------------- */
 
-struct process *osb_find(struct osb *o, const char *id, struct hf_error *err)
+struct process *osb_find(const struct http_request *rq, const char *id, struct hf_error *err)
 {
     static const char *const prefixes[] = {"", "tag:", "pid:"};
     struct process *p = NULL;
@@ -168,10 +141,20 @@ struct process *osb_find(struct osb *o, const char *id, struct hf_error *err)
         char ref[LIMIT_TAG_BYTES + 8];
 
         if ((size_t)snprintf(ref, sizeof ref, "%s%s", prefixes[i], id) < sizeof ref)
-            p = engine_find(o->engine, ref, err);
+            p = engine_find(dialect_base_of(rq)->engine, ref, err);
     }
     if (p == NULL)
         hf_fail(err, HF_E_no_such_process, "no process '%.64s'", id);
+    return p;
+}
+
+struct process *osb_process(struct http_request *rq)
+{
+    struct hf_error err = {0};
+    struct process *p = osb_find(rq, http_param(rq, "id"), &err);
+
+    if (p == NULL)
+        osb_error(rq, &err);
     return p;
 }
 

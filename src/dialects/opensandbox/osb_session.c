@@ -14,65 +14,43 @@
 #include "dialects/opensandbox/osb_prelude_run.h"
 
 struct osb_session_creation {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    struct osb *osb;
+    struct call call;
     struct prelude_wait prelude;
     char *cwd, *id;
 };
 
-static void making_free(struct pending *p)
+static void making_release(struct call *c)
 {
-    struct osb_session_creation *m = list_entry(p, struct osb_session_creation, pending);
+    struct osb_session_creation *m = (struct osb_session_creation *)c;
 
-    pending_fini(p);
     free(m->cwd);
     free(m->id);
-    free(m);
 }
 
-/* The session remains in the list under its id; the client never learnt it. */
-static const struct pending_kind making_kind = {.drain = NULL, .free = making_free};
+static const struct call_kind making_kind = {.release = making_release, .stays = true};
 
-static void making_on_disconnect(void *user)
+static void making_refuse(struct osb_session_creation *m, const char *detail)
 {
-    struct osb_session_creation *m = user;
-
-    m->rq = NULL;
-}
-
-static void making_refuse(struct osb_session_creation *m, const struct hf_error *err)
-{
-    struct session *s = m->id != NULL ? session_find(m->osb->engine, m->id, NULL) : NULL;
+    struct session *s = m->id != NULL ? session_find(m->call.base->engine, m->id, NULL) : NULL;
 
     if (s != NULL)
         session_delete(s, 0, NULL, NULL);
-    if (m->rq != NULL) {
-        http_set_user(m->rq, NULL, NULL);
-        osb_runtime_error(m->rq, err);
-    }
-    making_free(&m->pending);
+    osb_call_refuse(&m->call, 500, "RUNTIME_ERROR", detail);
 }
 
+/* A client that has disconnected never learnt the id, so the session is deleted. */
 static void making_on_prelude(void *arg, const struct hf_error *err)
 {
     struct osb_session_creation *m = arg;
-    struct hf_error gone;
     struct json_out j;
 
-    if (err == NULL && m->rq == NULL) {
-        hf_fail(&gone, HF_E_internal, "the client has disconnected");
-        err = &gone;
-    }
-    if (err != NULL) {
-        making_refuse(m, err);
+    if (err != NULL || m->call.rq == NULL) {
+        making_refuse(m, err != NULL ? err->detail : "");
         return;
     }
-    http_set_user(m->rq, NULL, NULL);
-    j = osb_reply_open(m->osb);
+    j = dialect_reply_open(m->call.base);
     json_kstr(&j, "session_id", m->id);
-    osb_send(m->rq, 200, &j);
-    making_free(&m->pending);
+    call_send(&m->call, 200, &j);
 }
 
 static void making_on_created(void *arg, struct session *s, const struct hf_error *err)
@@ -81,14 +59,14 @@ static void making_on_created(void *arg, struct session *s, const struct hf_erro
     struct hf_error why;
 
     if (s == NULL) {
-        making_refuse(m, err);
+        making_refuse(m, err->detail);
         return;
     }
     m->id = hf_xstrdup(session_id(s));
     m->prelude = (struct prelude_wait){.done = making_on_prelude, .arg = m};
     if (osb_session_run_prelude(s, true, m->cwd != NULL ? PRELUDE_MAKE : PRELUDE_STAY, m->cwd,
                                 &m->prelude, &why) < 0)
-        making_refuse(m, &why);
+        making_refuse(m, why.detail);
 }
 
 void osb_session_post(struct http_request *rq)
@@ -106,16 +84,9 @@ void osb_session_post(struct http_request *rq)
         osb_session_request_fini(&a);
         return;
     }
-    m = hf_xalloc(sizeof *m);
-    m->rq = rq;
-    m->osb = osb_of(rq);
+    m = call_begin(rq, &making_kind, sizeof *m);
     m->cwd = hf_xstrdup(a.cwd);
     osb_session_request_fini(&a);
-    pending_init(&m->pending, &m->osb->pending, &making_kind);
-    http_set_user(rq, m, making_on_disconnect);
-    if (session_create(m->osb->engine, &spec, making_on_created, m, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        osb_error(rq, &err);
-        making_free(&m->pending);
-    }
+    if (session_create(m->call.base->engine, &spec, making_on_created, m, &err) < 0)
+        call_fail(&m->call, &err);
 }

@@ -14,33 +14,18 @@
 #include "dialects/opensandbox/osb_decode.h"
 #include "dialects/opensandbox/osb_event_feed.h"
 #include "dialects/opensandbox/osb_prelude_run.h"
-#include "engine/events.h"
 
 /* At a timeout TERM is only a courtesy: bash prints less about it than about KILL. */
 #define RUN_GRACE_MS 100
 
 struct srun {
-    struct pending pending;
     struct osb_feed feed;
-    struct http_request *rq; /* until the stream begins */
     struct session_run *run; /* NULL: not queued, or done */
     struct prelude_wait cd;  /* runs before it, if it has a directory */
-    struct event_subscriber events;
     char *id;
     bool done; /* exit has its result */
     struct exit_record exit;
 };
-
-static void srun_free(struct pending *p)
-{
-    struct srun *r = list_entry(p, struct srun, pending);
-
-    events_unsubscribe(&r->events);
-    osb_feed_fini(&r->feed);
-    pending_fini(p);
-    free(r->id);
-    free(r);
-}
 
 /* A command that has not begun never will; a running one is terminated, or continues without us. */
 static void srun_leave(struct srun *r, bool end)
@@ -51,90 +36,84 @@ static void srun_leave(struct srun *r, bool end)
     r->run = NULL;
 }
 
-static void srun_on_free(struct pending *p)
+static void srun_release(struct call *c)
 {
-    srun_leave(list_entry(p, struct srun, pending), false);
-    srun_free(p);
+    struct srun *r = (struct srun *)c;
+
+    srun_leave(r, false);
+    osb_feed_release(c);
+    free(r->id);
+}
+
+static void srun_disconnected(struct call *c)
+{
+    srun_leave((struct srun *)c, true);
 }
 
 /* A command that has begun keeps running under the next worker. */
-static void srun_drain(struct pending *p)
+static void srun_drain(struct call *c)
 {
-    struct srun *r = list_entry(p, struct srun, pending);
-
-    srun_leave(r, false);
-    if (r->rq != NULL) {
-        http_set_user(r->rq, NULL, NULL);
-        osb_refuse(r->rq, 503, "RUNTIME_ERROR",
-                   "the daemon is shutting down; the command was not run");
-    }
-    srun_free(p);
+    if (c->out != NULL)
+        call_stream_abort(c);
+    else
+        osb_call_refuse(c, 503, "RUNTIME_ERROR",
+                        "the daemon is shutting down; the command was not run");
 }
 
-static const struct pending_kind srun_kind = {.drain = srun_drain, .free = srun_on_free};
-
-static struct session *srun_session(const struct srun *r, struct hf_error *err)
-{
-    return session_find(r->feed.osb->engine, r->id, err);
-}
+static const struct call_kind srun_kind = {
+    .release = srun_release,
+    .disconnected = srun_disconnected,
+    .drain = srun_drain,
+    .room = osb_feed_room,
+};
 
 /* --- output ------------------------------------------------------------------------- */
-
-static struct srun *srun_of(struct osb_feed *f)
-{
-    return list_entry(f, struct srun, feed);
-}
-
-static void srun_gone(struct osb_feed *f)
-{
-    struct srun *r = srun_of(f);
-
-    srun_leave(r, true);
-    srun_free(&r->pending);
-}
 
 /* The shell's own exit does not matter: the session reports the result of the command. */
 static void srun_over(struct osb_feed *f, const struct exit_record *x)
 {
-    struct srun *r = srun_of(f);
+    struct srun *r = (struct srun *)f;
 
     (void)x;
-    if (!r->done)
-        return;
-    osb_feed_end(f, &r->exit);
-    srun_free(&r->pending);
+    if (r->done)
+        osb_feed_end(f, &r->exit);
 }
-
-static const struct feed_ops srun_feed = {.gone = srun_gone, .over = srun_over};
 
 static void srun_attach(struct srun *r, const char *process_id, uint64_t from)
 {
-    struct process *p = engine_find(r->feed.osb->engine, process_id, NULL);
+    struct process *p = engine_find(r->feed.call.base->engine, process_id, NULL);
 
     if (p != NULL && r->feed.process == NULL)
         (void)osb_feed_attach(&r->feed, p, from, NULL);
 }
 
-/* Has it begun? Then the log's last entry is about it. */
-static void srun_on_event(void *arg)
+static void srun_on_began(void *arg, const struct session_begin *b)
 {
-    struct srun *r = arg;
-    struct session *s = srun_session(r, NULL);
-    struct session_command c;
-    uint64_t number = r->run != NULL ? session_run_number(r->run) : 0;
-
-    if (s == NULL || number == 0 || r->feed.process != NULL)
-        return;
-    if (session_log_last(session_commands(s), &c) && c.begin.number == number)
-        srun_attach(r, c.begin.process_id, c.begin.from);
+    srun_attach(arg, b->process_id, b->from);
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
 
+/* A client that has its 200 gets the failure as the command's own: the shell's message, and a
+ * status. */
+static void srun_fail(struct srun *r, const struct hf_error *err)
+{
+    const struct exit_record failed = {.kind = EXIT_EXITED, .exit_code = 1, .code = 1};
+
+    if (r->feed.call.rq != NULL) {
+        call_fail(&r->feed.call, err);
+    } else if (err->code == HF_E_bad_value) {
+        osb_feed_say(&r->feed, err->detail);
+        osb_feed_end(&r->feed, &failed);
+    } else {
+        osb_feed_fail(&r->feed, err->detail);
+    }
+}
+
 /* The next shell restores at once what the previous one has saved. */
 static void heal(struct srun *r)
 {
-    struct session *s = srun_session(r, NULL);
+    struct session *s = session_find(r->feed.call.base->engine, r->id, NULL);
 
     if (s != NULL && osb_prelude_is_due(session_commands(s)))
         (void)osb_session_run_prelude(s, true, PRELUDE_STAY, NULL, NULL, NULL);
@@ -147,8 +126,7 @@ static void srun_on_done(void *arg, const struct session_result *x, const struct
     r->run = NULL;
     r->done = true;
     if (x == NULL) {
-        osb_feed_fail(&r->feed, err->detail);
-        srun_free(&r->pending);
+        srun_fail(r, err);
         return;
     }
     r->exit = x->exit;
@@ -168,67 +146,16 @@ static void srun_on_done(void *arg, const struct session_result *x, const struct
 
 /* --- setup -------------------------------------------------------------------------------- */
 
-static void srun_stream(struct srun *r)
-{
-    struct http_request *rq = r->rq;
-
-    r->rq = NULL;
-    osb_feed_begin(&r->feed, rq, r->id);
-    events_subscribe(engine_events(r->feed.osb->engine), &r->events);
-}
-
-/* A client that has its 200 gets the failure as the command's own: the shell's message, and a
- * status. */
-static void srun_fail_cd(struct srun *r, const struct hf_error *err)
-{
-    const struct exit_record failed = {.kind = EXIT_EXITED, .exit_code = 1, .code = 1};
-
-    if (r->rq != NULL) {
-        http_set_user(r->rq, NULL, NULL);
-        osb_error(r->rq, err);
-    } else if (err->code == HF_E_bad_value) {
-        osb_feed_say(&r->feed, err->detail);
-        osb_feed_end(&r->feed, &failed);
-    } else {
-        osb_feed_fail(&r->feed, err->detail);
-    }
-}
-
 static void srun_on_cd(void *arg, const struct hf_error *err)
 {
     struct srun *r = arg;
 
     if (err != NULL) {
         srun_leave(r, true);
-        srun_fail_cd(r, err);
-        srun_free(&r->pending);
-    } else if (r->rq != NULL) {
-        http_set_user(r->rq, NULL, NULL);
-        srun_stream(r);
+        srun_fail(r, err);
+    } else if (r->feed.call.rq != NULL) {
+        osb_feed_begin(&r->feed, r->id);
     }
-}
-
-static void srun_on_disconnect(void *user)
-{
-    struct srun *r = user;
-
-    srun_leave(r, true);
-    srun_free(&r->pending);
-}
-
-static struct srun *srun_new(struct http_request *rq)
-{
-    struct osb *o = osb_of(rq);
-    struct srun *r = hf_xalloc(sizeof *r);
-
-    r->rq = rq;
-    r->id = hf_xstrdup(http_param(rq, "id"));
-    osb_feed_init(&r->feed, o, &srun_feed);
-    r->feed.merged = true;
-    r->events = (struct event_subscriber){.fn = srun_on_event, .arg = r};
-    list_init(&r->events.link);
-    pending_init(&r->pending, &o->pending, &srun_kind);
-    return r;
 }
 
 static int srun_queue_command(struct srun *r, struct session *s,
@@ -239,6 +166,7 @@ static int srun_queue_command(struct srun *r, struct session *s,
         .timeout_ms = a->timeout,
         .grace_ms = RUN_GRACE_MS,
         .ahead = osb_prelude_ahead,
+        .began = srun_on_began,
     };
     struct buf text = {0};
     int rc;
@@ -271,17 +199,16 @@ static void srun_begin(struct http_request *rq, struct session *s,
                        const struct osb_session_request *a)
 {
     bool known_soon = !session_is_busy(s);
-    struct srun *r = srun_new(rq);
+    struct srun *r = osb_feed_new(rq, &srun_kind, sizeof *r, srun_over);
     struct hf_error err;
 
+    r->id = hf_xstrdup(http_param(rq, "id"));
+    r->feed.merged = true;
     if (srun_queue(r, s, a, &err) < 0) {
         srun_leave(r, true);
-        osb_runtime_error(rq, &err);
-        srun_free(&r->pending);
-    } else if (a->cwd != NULL && known_soon) {
-        http_set_user(rq, r, srun_on_disconnect);
-    } else {
-        srun_stream(r);
+        osb_call_refuse(&r->feed.call, 500, "RUNTIME_ERROR", err.detail);
+    } else if (a->cwd == NULL || !known_soon) {
+        osb_feed_begin(&r->feed, r->id);
     }
 }
 
@@ -294,9 +221,9 @@ void osb_session_run(struct http_request *rq)
 
     if (body == NULL || !osb_is_open(rq))
         return;
-    s = session_find(osb_of(rq)->engine, http_param(rq, "id"), &err);
+    s = session_find(dialect_base_of(rq)->engine, http_param(rq, "id"), &err);
     if (s == NULL) {
-        osb_runtime_error(rq, &err);
+        osb_refuse(rq, 500, "RUNTIME_ERROR", err.detail);
         return;
     }
     if (osb_session_request_decode(&a, body, true, &err) < 0)

@@ -72,7 +72,7 @@ static void send_json(struct ws *ws, struct json_out *j)
 
 static void send_error(struct osb *o, struct ws *ws, const char *code, const char *message)
 {
-    struct json_out j = osb_reply_open(o);
+    struct json_out j = dialect_reply_open(&o->base);
 
     json_kstr(&j, "type", "error");
     json_kstr(&j, "error", message);
@@ -83,7 +83,7 @@ static void send_error(struct osb *o, struct ws *ws, const char *code, const cha
 static void send_connected(struct console *c)
 {
     const struct osb_terminal *t = console_user(c);
-    struct json_out j = osb_reply_open(t->osb);
+    struct json_out j = dialect_reply_open(&t->osb->base);
     struct process_view v;
 
     process_view(console_process(c), &v);
@@ -154,8 +154,8 @@ static void ahead_filter(struct console *c, struct process *life, struct slice *
         t->filter = hf_xalloc(sizeof *t->filter);
     if (t->filter->vt.at != t->since)
         query_filter_start(t->filter, t->since);
-    if (query_filter_run(t->filter, s->bytes, s->len, false, &t->osb->scratch))
-        s->bytes = buf_data(&t->osb->scratch);
+    if (query_filter_run(t->filter, s->bytes, s->len, false, &t->osb->base.scratch))
+        s->bytes = buf_data(&t->osb->base.scratch);
 }
 
 /* The output of the session's earlier lives. */
@@ -195,7 +195,7 @@ static void terminal_replay_done(struct console *c, uint64_t offset)
 static void terminal_exited(struct console *c, const struct exit_record *x)
 {
     const struct osb_terminal *t = console_user(c);
-    struct json_out j = osb_reply_open(t->osb);
+    struct json_out j = dialect_reply_open(&t->osb->base);
 
     json_kstr(&j, "type", "exit");
     json_kint(&j, "exit_code", x->code >= 0 ? x->code : -1);
@@ -320,7 +320,7 @@ void osb_terminal_open(struct osb_terminal *t, struct process *p)
         .viewer = {.since = SINCE_OFFSET, .only_stream = -1, .read_only = t->viewer},
         .ops = &ops,
         .user = t,
-        .pending = &t->osb->pending,
+        .pending = &t->osb->base.pending,
         .text_max = TEXT_BYTES,
     };
     struct process_view v;
@@ -342,37 +342,10 @@ void osb_terminal_open(struct osb_terminal *t, struct process *p)
 
 /* --- failed starts ------------------------------------------------------------------------ */
 
-static void ignore_text(void *arg, const char *text, size_t len)
-{
-    (void)arg, (void)text, (void)len;
-}
-
-static size_t ignore_binary(void *arg, const void *bytes, size_t len, bool last)
-{
-    (void)arg, (void)bytes, (void)last;
-    return len;
-}
-
-static void ignore_drain(void *arg)
-{
-    (void)arg;
-}
-
-static void ignore_closed(void *arg, int code)
-{
-    (void)arg, (void)code;
-}
-
 /* As a frame, because a browser sees no status and little of a close reason. */
 static void start_failed(struct osb *o, struct http_request *rq, const struct hf_error *err)
 {
-    static const struct ws_ops none = {
-        .on_text = ignore_text,
-        .on_binary = ignore_binary,
-        .on_drain = ignore_drain,
-        .on_closed = ignore_closed,
-    };
-    struct ws *ws = ws_accept(rq, NULL, &none, NULL);
+    struct ws *ws = console_refuse(rq);
 
     send_error(o, ws, "START_FAILED", err->detail);
     ws_close(ws, 1011, "START_FAILED");

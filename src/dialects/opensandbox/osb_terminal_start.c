@@ -123,13 +123,10 @@ void osb_pty_ws(struct http_request *rq)
     struct osb_terminal_start_attach a = {.viewer = http_role(rq) < ROLE_TYPE ||
                                                     (mode != NULL && strcmp(mode, "viewer") == 0)};
     struct process_view v;
-    struct hf_error err;
 
-    a.process = osb_find(osb_of(rq), http_param(rq, "id"), &err);
-    if (a.process == NULL) {
-        osb_error(rq, &err);
+    a.process = osb_process(rq);
+    if (a.process == NULL)
         return;
-    }
     process_view(a.process, &v);
     a.session = osb_pty_plan_read(a.process, &a.plan);
     a.key = a.session ? v.tag : v.id;
@@ -151,7 +148,7 @@ static void start_spec(struct http_request *rq, const struct spawn_spec *spec)
 
     t->end_unseen = true;
     http_set_user(rq, t, on_disconnect);
-    if (engine_spawn(t->osb->engine, spec, osb_terminal_on_spawned, t, &err) < 0)
+    if (engine_spawn(t->osb->base.engine, spec, osb_terminal_on_spawned, t, &err) < 0)
         osb_terminal_on_spawned(t, NULL, &err);
 }
 
