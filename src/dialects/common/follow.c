@@ -188,8 +188,6 @@ static void follow_start(struct follow *f, const struct follow_open *o)
 {
     if (o->headers != NULL)
         o->headers(f->call.rq);
-    if (o->cache_control != NULL)
-        http_add_header(f->call.rq, "Cache-Control", o->cache_control);
     if (o->type == NULL)
         call_stream_sse(&f->call);
     else

@@ -37,9 +37,8 @@ struct follow_ops {
 };
 
 struct follow_open {
-    const char *type;          /* of the content; NULL: server-sent events */
-    int status;                /* 0: 200 */
-    const char *cache_control; /* NULL: what every reply has */
+    const char *type; /* of the content; NULL: server-sent events */
+    int status;       /* 0: 200 */
     /* read_only, guest, name: set by follow_begin() unless `role` is set. only_stream counts. */
     struct viewer_options viewer;
     void (*headers)(struct http_request *rq); /* adds the response's headers [none] */

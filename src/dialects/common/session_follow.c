@@ -81,10 +81,12 @@ static const struct viewer_ops viewer_ops = {
 
 static void follow_began(void *arg, const struct session_begin *b)
 {
-    const struct viewer_options o = viewer_own_client(b->from);
+    struct viewer_options o = viewer_own_client(b->from);
     struct session_follow *f = arg;
     struct process *p = engine_find(f->engine, b->process_id, NULL);
 
+    o.slice_bytes = f->ops->slice_bytes;
+    o.heavy = f->ops->heavy;
     if (f->ops->started != NULL)
         f->ops->started(f->arg, b);
     if (p == NULL || viewer_attach(p, &o, &viewer_ops, f, &f->viewer, NULL) < 0)

@@ -30,6 +30,9 @@ struct session_follow_ops {
     /* Exactly one of these is called, after the last byte; the follower is freed after it. */
     void (*failed)(void *arg, const struct hf_error *err); /* it was never run */
     void (*done)(void *arg, const struct session_followed *f);
+    /* As in viewer_options. */
+    size_t slice_bytes;
+    bool heavy;
 };
 
 /* `began` of the spec is ignored. 0, or err and nothing was started. */

@@ -110,11 +110,16 @@ static const struct follow_ops stream_ops = {
     .drain = stream_drain,
 };
 
+static void stream_headers(struct http_request *rq)
+{
+    http_add_header(rq, "Cache-Control", "no-cache");
+}
+
 /* A client without a seq, or with 0, has nothing, and is notified if the beginning is lost. */
 void hyper_stream(struct http_request *rq)
 {
     struct follow_open o = {
-        .cache_control = "no-cache",
+        .headers = stream_headers,
         .viewer = {.since = SINCE_OFFSET, .runs = true, .only_stream = -1},
     };
     struct process *p = hyper_process(rq);
