@@ -8,84 +8,161 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/common/caller.h"
+#include "dialects/common/follow.h"
 #include "dialects/opensandbox/osb_decode.h"
 #include "dialects/opensandbox/osb_event_feed.h"
+#include "transport/sse.h"
+
+/* --- the stream ------------------------------------------------------------------- */
 
 struct osb_command {
+    struct follow follow;
     struct osb_feed feed;
+};
+
+static struct osb_feed *feed_of(struct follow *f)
+{
+    return &((struct osb_command *)f)->feed;
+}
+
+static void command_bytes(struct follow *f, const struct slice *s)
+{
+    osb_feed_bytes(feed_of(f), s);
+}
+
+static void command_gap(struct follow *f, uint64_t from, uint64_t to)
+{
+    (void)from;
+    osb_feed_gap(feed_of(f), to);
+}
+
+static bool command_exited(struct follow *f, const struct exit_record *x)
+{
+    osb_feed_end(feed_of(f), x);
+    return true;
+}
+
+static void command_release(struct follow *f)
+{
+    osb_feed_fini(feed_of(f));
+}
+
+/* To a draining daemon's client, a stream without an end is incomplete. */
+static const struct follow_ops command_ops = {
+    .bytes = command_bytes,
+    .gap = command_gap,
+    .exited = command_exited,
+    .release = command_release,
+};
+
+/* `after`: the last event that the client has. Lines are split again from the first retained byte,
+ * so that they are the same as before; those that the client has are skipped. Lost output is
+ * reported, so the feed then begins before it. */
+static void command_stream(struct http_request *rq, struct process *p, uint64_t after,
+                           uint64_t began_ms)
+{
+    struct follow_open o = {
+        .type = SSE_TYPE,
+        .headers = osb_feed_headers,
+        .viewer = {.since = SINCE_OFFSET,
+                   .internal = true,
+                   .verbatim = true,
+                   .heavy = true,
+                   .slice_bytes = OSB_FEED_SLICE_BYTES,
+                   .only_stream = -1},
+    };
+    uint64_t first = journal_first(process_journal(p));
+    bool head = http_method(rq) == HTTP_HEAD_M;
+    struct osb_command *c = hf_xalloc(sizeof *c);
+    struct process_view v;
+    struct hf_error err;
+
+    o.viewer.offset = osb_eid_offset(after) < first ? osb_eid_offset(after) : first;
+    osb_feed_init(&c->feed, dialect_base_of(rq), began_ms);
+    c->feed.at = o.viewer.offset;
+    osb_feed_resume(&c->feed, after);
+    if (follow_begin(&c->follow, &command_ops, rq, p, &o, &err) < 0) {
+        osb_error(rq, &err);
+        return;
+    }
+    if (head)
+        return;
+    process_view(p, &v);
+    osb_feed_begin(&c->feed, c->follow.out, v.id);
+    if (c->feed.base->draining) /* too late to refuse it; now its client knows the id */
+        follow_abort(&c->follow);
+}
+
+/* --- start ---------------------------------------------------------------------- */
+
+struct osb_command_start {
+    struct call call;
+    uint64_t began_ms;
     bool background;
     char *cwd; /* to recognize an error about it */
 };
 
-static void command_release(struct call *c)
+static void starting_release(struct call *c)
 {
-    osb_feed_release(c);
-    free(((struct osb_command *)c)->cwd);
+    free(((struct osb_command_start *)c)->cwd);
 }
 
-static const struct call_kind starting_kind = {.release = command_release, .stays = true};
-static const struct call_kind stream_kind = {.release = command_release, .room = osb_feed_room};
+static const struct call_kind starting_kind = {.release = starting_release, .stays = true};
 
-/* --- start ---------------------------------------------------------------------- */
-
-static void command_fail(struct osb_command *c, const struct hf_error *err)
+static void starting_fail(struct osb_command_start *c, const struct hf_error *err)
 {
     struct hf_error why = *err;
 
     if (err->code == HF_E_spawn_failed && c->cwd != NULL && strcmp(err->path, c->cwd) == 0)
         why.code = HF_E_bad_value; /* of the body */
-    call_fail(&c->feed.call, &why);
+    call_fail(&c->call, &why);
 }
 
-static void command_stream(struct osb_command *c, struct process *p, uint64_t from)
+/* The client gets the id, and an end at once. */
+static void starting_detach(struct osb_command_start *c, const char *id)
 {
-    struct call *call = &c->feed.call;
-    struct process_view v;
-    struct hf_error err;
+    struct osb_feed f = {0};
 
-    call->kind = &stream_kind;
-    c->feed.guest = caller_is_guest(call->rq);
-    if (osb_feed_attach(&c->feed, p, from, &err) < 0) {
-        call_fail(call, &err);
-        return;
-    }
-    process_view(p, &v);
-    osb_feed_begin(&c->feed, v.id);
-    if (call->base->draining) /* too late to refuse it; now its client knows the id */
-        call_stream_abort(call);
+    osb_feed_init(&f, c->call.base, c->began_ms);
+    osb_feed_stream(&f, &c->call, id);
+    osb_feed_end(&f, NULL);
+    osb_feed_fini(&f);
+    call_stream_end(&c->call);
 }
 
-static void command_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+static void starting_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
-    struct osb_command *c = arg;
+    struct osb_command_start *c = arg;
+    uint64_t began_ms = c->began_ms;
+    struct http_request *rq;
     struct process_view v;
 
     if (p == NULL) {
-        command_fail(c, err);
-    } else if (c->feed.call.rq == NULL) {
-        call_end(&c->feed.call);
-    } else if (c->background) {
+        starting_fail(c, err);
+    } else if (c->background && c->call.rq != NULL) {
         process_view(p, &v);
-        osb_feed_begin(&c->feed, v.id);
-        osb_feed_end(&c->feed, NULL);
+        starting_detach(c, v.id);
     } else {
-        command_stream(c, p, 0);
+        rq = call_end(&c->call);
+        if (rq != NULL)
+            command_stream(rq, p, 0, began_ms);
     }
 }
 
 static void command_start(struct http_request *rq, struct command_request *a)
 {
-    struct osb_command *c = osb_feed_new(rq, &starting_kind, sizeof *c, osb_feed_end);
+    struct osb_command_start *c = call_begin(rq, &starting_kind, sizeof *c);
     struct hf_error err;
 
+    c->began_ms = clock_mono_ms();
     c->background = a->background;
     c->cwd = hf_xstrdup(a->spec.cwd);
     a->spec.quiet_start = !a->background && !a->tty;
-    if (engine_spawn(c->feed.call.base->engine, &a->spec, command_on_spawned, c, &err) < 0)
-        command_fail(c, &err);
+    if (engine_spawn(c->call.base->engine, &a->spec, starting_on_spawned, c, &err) < 0)
+        starting_fail(c, &err);
 }
 
 void osb_command_post(struct http_request *rq)
@@ -105,23 +182,16 @@ void osb_command_post(struct http_request *rq)
 
 /* --- resume -------------------------------------------------------------------------- */
 
-/* Lines are split again from the first retained byte, so that they are the same as before; those
- * that the client has are skipped. Lost output is reported, so the feed then begins before it. */
 void osb_command_resume(struct http_request *rq)
 {
     const char *text = http_query(rq, "after_eid");
     struct process *p = osb_process(rq);
-    struct osb_command *c;
-    uint64_t after = 0, first;
+    uint64_t after = 0;
 
     if (p == NULL)
         return;
-    if (text != NULL && !text_to_u64(text, UINT64_MAX, &after)) {
+    if (text != NULL && !text_to_u64(text, UINT64_MAX, &after))
         osb_refuse(rq, 400, "INVALID_QUERY", "after_eid must be a number");
-        return;
-    }
-    c = osb_feed_new(rq, &stream_kind, sizeof *c, osb_feed_end);
-    first = journal_first(process_journal(p));
-    osb_feed_resume(&c->feed, after);
-    command_stream(c, p, osb_eid_offset(after) < first ? osb_eid_offset(after) : first);
+    else
+        command_stream(rq, p, after, clock_mono_ms());
 }

@@ -11,8 +11,6 @@
 #include "base/limits.h"
 #include "transport/sse.h"
 
-#define FEED_SLICE_BYTES 8192 /* if all of it is newlines, it becomes half a megabyte of events */
-
 /* The flags added to the offset in an eid: a bit for each stream, twice. */
 enum { EID_OUT = 1, EID_ERR = 2, EID_ENDED = 4, EID_STATES = 16 };
 
@@ -22,7 +20,7 @@ static struct json_out event_open(struct osb_feed *f, const char *type)
 {
     struct json_out j;
 
-    json_out_init(&j, &f->call.base->scratch);
+    json_out_init(&j, &f->base->scratch);
     json_open(&j, '{');
     json_kstr(&j, "type", type);
     return j;
@@ -37,11 +35,11 @@ static void event_shut(struct json_out *j)
 
 static void feed_write(struct osb_feed *f)
 {
-    struct buf *b = &f->call.base->scratch;
+    struct buf *b = &f->base->scratch;
     struct iovec iov = {buf_data(b), b->len};
 
     if (b->len > 0)
-        http_stream_write(f->call.out, &iov, 1);
+        http_stream_write(f->stream, &iov, 1);
     buf_clear(b);
     timer_start(f->ping, OSB_PING_MS);
 }
@@ -148,12 +146,6 @@ static void emit_both(struct osb_feed *f, emit_fn *fn)
 
 /* --- resuming after another stream of events ---------------------------------------- */
 
-void osb_feed_resume(struct osb_feed *f, uint64_t after)
-{
-    f->after = after;
-    f->skipping = true;
-}
-
 uint64_t osb_eid_offset(uint64_t eid)
 {
     return eid / EID_STATES;
@@ -180,14 +172,34 @@ static void feed_take_up(struct osb_feed *f)
     line_resume(&f->err, state / EID_ERR);
 }
 
-/* How far the next slice extends. */
-static uint64_t slice_end(const struct osb_feed *f, const struct journal *j)
+void osb_feed_resume(struct osb_feed *f, uint64_t after)
 {
-    uint64_t end = journal_next(j), cut = osb_eid_offset(f->after);
+    f->after = after;
+    f->skipping = true;
+    feed_take_up(f);
+}
 
-    if (f->skipping && cut < end)
-        end = cut;
-    return f->until < end ? f->until : end;
+void osb_feed_bytes(struct osb_feed *f, const struct slice *s)
+{
+    struct slice rest = *s;
+
+    buf_clear(&f->base->scratch);
+    while (rest.len > 0) {
+        uint64_t cut = osb_eid_offset(f->after);
+        struct slice piece = rest;
+
+        if (f->skipping && cut - rest.at < rest.len)
+            piece.len = (size_t)(cut - rest.at);
+        feed_slice(f, &piece);
+        f->at = piece.at + piece.len;
+        feed_take_up(f);
+        rest.at += piece.len;
+        rest.bytes += piece.len;
+        rest.len -= piece.len;
+    }
+    if (f->base->scratch.len > 0)
+        feed_write(f);
+    timer_start(f->flush, OSB_PARTIAL_MS);
 }
 
 /* The open lines have ended. */
@@ -212,11 +224,11 @@ static void put_gap(struct osb_feed *f, uint64_t to)
 
 /* The buffered part of a line has lost the rest; what the client already has does not count as
  * lost. */
-static void skip_gap(struct osb_feed *f, uint64_t to)
+void osb_feed_gap(struct osb_feed *f, uint64_t to)
 {
     uint64_t has = f->skipping ? osb_eid_offset(f->after) : 0;
 
-    buf_clear(&f->call.base->scratch);
+    buf_clear(&f->base->scratch);
     emit_rest(f);
     if (f->at < has)
         f->at = has < to ? has : to;
@@ -228,87 +240,7 @@ static void skip_gap(struct osb_feed *f, uint64_t to)
     f->at = to;
 }
 
-/* Sends all output while there is room and time. True: nothing is left. */
-static bool feed_step(struct osb_feed *f)
-{
-    struct journal *j = process_journal(f->process);
-
-    if (f->at < journal_first(j) && http_stream_ready(f->call.out))
-        skip_gap(f, journal_first(j));
-    if (f->at < journal_first(j))
-        return false;
-    feed_take_up(f);
-    while (f->at < slice_end(f, j)) {
-        uint64_t left = slice_end(f, j) - f->at;
-        struct slice s;
-
-        if (!http_stream_ready(f->call.out))
-            return false;
-        if (!http_stream_has_time(f->call.out))
-            return false;
-        s = journal_slice(j, f->at, left < FEED_SLICE_BYTES ? (size_t)left : FEED_SLICE_BYTES);
-        buf_clear(&f->call.base->scratch);
-        feed_slice(f, &s);
-        f->at += s.len;
-        feed_take_up(f);
-        if (f->call.base->scratch.len > 0)
-            feed_write(f);
-        timer_start(f->flush, OSB_PARTIAL_MS);
-    }
-    return true;
-}
-
-/* False: something is left to send, or the feed has ended and may have been freed. */
-static bool feed_run(struct osb_feed *f)
-{
-    if (!feed_step(f) || !http_stream_ready(f->call.out))
-        return false;
-    if (f->at < f->until)
-        return true;
-    f->over(f, NULL);
-    return false;
-}
-
-static bool feed_ready(void *arg)
-{
-    struct osb_feed *f = arg;
-
-    return f->call.out != NULL && feed_run(f);
-}
-
-static void feed_bytes(void *arg, const struct slice *s)
-{
-    (void)arg, (void)s; /* feed_ready() has sent them */
-}
-
-static void feed_gap(void *arg, uint64_t from, uint64_t to)
-{
-    (void)arg, (void)from, (void)to;
-}
-
-static void feed_exited(void *arg, const struct exit_record *x)
-{
-    struct osb_feed *f = arg;
-
-    f->over(f, x);
-}
-
-static const struct viewer_ops viewer_ops = {
-    .ready = feed_ready,
-    .bytes = feed_bytes,
-    .gap = feed_gap,
-    .exited = feed_exited,
-};
-
-/* --- callbacks of the connection ------------------------------------------------------ */
-
-void osb_feed_room(struct call *c)
-{
-    struct osb_feed *f = (struct osb_feed *)c;
-
-    if (f->process != NULL && feed_run(f) && f->viewer != NULL)
-        viewer_pump(f->viewer);
-}
+/* --- timers --------------------------------------------------------------------------- */
 
 /* Proxies, and clients after 300 s, would take silence for a broken connection. */
 static void feed_on_ping(struct timer *t, void *arg)
@@ -316,11 +248,11 @@ static void feed_on_ping(struct timer *t, void *arg)
     struct osb_feed *f = arg;
 
     (void)t;
-    if (!http_stream_ready(f->call.out)) {
+    if (!http_stream_ready(f->stream)) {
         timer_start(f->ping, OSB_PING_MS);
         return;
     }
-    buf_clear(&f->call.base->scratch);
+    buf_clear(&f->base->scratch);
     put_text_event(f, "ping", "pong");
     feed_write(f);
 }
@@ -333,80 +265,59 @@ static void feed_on_flush(struct timer *t, void *arg)
     (void)t;
     if (!osb_lines_holds(&f->out) && !osb_lines_holds(&f->err))
         return;
-    if (!http_stream_ready(f->call.out)) {
+    if (!http_stream_ready(f->stream)) {
         timer_start(f->flush, OSB_PARTIAL_MS);
         return;
     }
-    buf_clear(&f->call.base->scratch);
+    buf_clear(&f->base->scratch);
     emit_both(f, osb_lines_flush);
-    if (f->call.base->scratch.len > 0)
+    if (f->base->scratch.len > 0)
         feed_write(f);
 }
 
 /* --- setup and teardown ----------------------------------------------------------------- */
 
-void *osb_feed_new(struct http_request *rq, const struct call_kind *kind, size_t size,
-                   feed_over_fn *over)
+void osb_feed_headers(struct http_request *rq)
 {
-    struct osb_feed *f = call_begin(rq, kind, size);
-
-    f->over = over;
-    f->until = UINT64_MAX;
-    f->began_ms = clock_mono_ms();
-    f->ping = timer_new(f->call.base->loop, feed_on_ping, f);
-    f->flush = timer_new(f->call.base->loop, feed_on_flush, f);
-    return f;
+    http_add_header(rq, "Cache-Control", "no-cache");
+    http_add_header(rq, "X-Accel-Buffering", "no");
 }
 
-void osb_feed_release(struct call *c)
+void osb_feed_init(struct osb_feed *f, struct dialect_base *base, uint64_t began_ms)
 {
-    struct osb_feed *f = (struct osb_feed *)c;
+    f->base = base;
+    f->began_ms = began_ms;
+    f->ping = timer_new(base->loop, feed_on_ping, f);
+    f->flush = timer_new(base->loop, feed_on_flush, f);
+}
 
-    viewer_detach(f->viewer);
-    process_unref(f->process);
+void osb_feed_fini(struct osb_feed *f)
+{
     timer_close(f->ping);
     timer_close(f->flush);
     osb_lines_fini(&f->out);
     osb_lines_fini(&f->err);
 }
 
-void osb_feed_begin(struct osb_feed *f, const char *id)
+void osb_feed_begin(struct osb_feed *f, struct http_stream *out, const char *id)
 {
-    http_add_header(f->call.rq, "Cache-Control", "no-cache");
-    http_add_header(f->call.rq, "X-Accel-Buffering", "no");
-    call_stream(&f->call, 200, SSE_TYPE);
-    buf_clear(&f->call.base->scratch);
+    f->stream = out;
+    buf_clear(&f->base->scratch);
     put_text_event(f, "init", id);
     put_text_event(f, "ping", "pong");
     feed_write(f);
 }
 
-int osb_feed_attach(struct osb_feed *f, struct process *p, uint64_t from, struct hf_error *err)
+void osb_feed_stream(struct osb_feed *f, struct call *c, const char *id)
 {
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET,
-        .offset = from,
-        .internal = true,
-        .read_only = true,
-        .guest = f->guest,
-        .verbatim = true,
-        .only_stream = -1,
-    };
-
-    f->process = process_ref(p);
-    f->at = from;
-    return viewer_attach(p, &o, &viewer_ops, f, &f->viewer, err);
-}
-
-void osb_feed_stop_at(struct osb_feed *f, uint64_t until)
-{
-    f->until = until;
-    (void)feed_run(f);
+    osb_feed_headers(c->rq);
+    call_stream(c, 200, SSE_TYPE);
+    osb_feed_begin(f, c->out, id);
 }
 
 void osb_feed_say(struct osb_feed *f, const char *text)
 {
-    buf_clear(&f->call.base->scratch);
+    buf_clear(&f->base->scratch);
     put_text_event(f, "stdout", text);
     feed_write(f);
 }
@@ -439,7 +350,7 @@ static void put_complete(struct osb_feed *f)
 
 static void feed_rest(struct osb_feed *f)
 {
-    buf_clear(&f->call.base->scratch);
+    buf_clear(&f->base->scratch);
     emit_rest(f);
 }
 
@@ -455,7 +366,6 @@ void osb_feed_end(struct osb_feed *f, const struct exit_record *x)
         put_complete(f);
     }
     feed_write(f);
-    call_stream_end(&f->call);
 }
 
 void osb_feed_fail(struct osb_feed *f, const char *reason)
@@ -463,5 +373,4 @@ void osb_feed_fail(struct osb_feed *f, const char *reason)
     feed_rest(f);
     put_error(f, reason, reason);
     feed_write(f);
-    call_stream_end(&f->call);
 }

@@ -10,7 +10,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "dialects/common/session_follow.h"
 #include "dialects/opensandbox/osb_decode.h"
 #include "dialects/opensandbox/osb_event_feed.h"
 #include "dialects/opensandbox/osb_prelude_run.h"
@@ -19,12 +21,12 @@
 #define RUN_GRACE_MS 100
 
 struct srun {
+    struct call call;
     struct osb_feed feed;
-    struct session_run *run; /* NULL: not queued, or done */
-    struct prelude_wait cd;  /* runs before it, if it has a directory */
+    struct session_follow *run; /* NULL: not queued, or done */
+    struct prelude_wait cd;     /* runs before it, if it has a directory */
+    bool begun;
     char *id;
-    bool done; /* exit has its result */
-    struct exit_record exit;
 };
 
 /* A command that has not begun never will; a running one is terminated, or continues without us. */
@@ -32,7 +34,7 @@ static void srun_leave(struct srun *r, bool end)
 {
     osb_session_prelude_leave(&r->cd);
     if (r->run != NULL)
-        session_run_leave(r->run, end || session_run_number(r->run) == 0);
+        session_follow_leave(r->run, end || !r->begun);
     r->run = NULL;
 }
 
@@ -41,7 +43,7 @@ static void srun_release(struct call *c)
     struct srun *r = (struct srun *)c;
 
     srun_leave(r, false);
-    osb_feed_release(c);
+    osb_feed_fini(&r->feed);
     free(r->id);
 }
 
@@ -60,36 +62,47 @@ static void srun_drain(struct call *c)
                         "the daemon is shutting down; the command was not run");
 }
 
+static void srun_room(struct call *c)
+{
+    struct srun *r = (struct srun *)c;
+
+    if (r->run != NULL)
+        session_follow_pump(r->run);
+}
+
 static const struct call_kind srun_kind = {
     .release = srun_release,
     .disconnected = srun_disconnected,
     .drain = srun_drain,
-    .room = osb_feed_room,
+    .room = srun_room,
 };
 
 /* --- output ------------------------------------------------------------------------- */
 
-/* The shell's own exit does not matter: the session reports the result of the command. */
-static void srun_over(struct osb_feed *f, const struct exit_record *x)
+static void srun_started(void *arg, const struct session_begin *b)
 {
-    struct srun *r = (struct srun *)f;
+    struct srun *r = arg;
 
-    (void)x;
-    if (r->done)
-        osb_feed_end(f, &r->exit);
+    r->begun = true;
+    r->feed.at = b->from;
 }
 
-static void srun_attach(struct srun *r, const char *process_id, uint64_t from)
+static bool srun_ready(void *arg)
 {
-    struct process *p = engine_find(r->feed.call.base->engine, process_id, NULL);
+    const struct srun *r = arg;
 
-    if (p != NULL && r->feed.process == NULL)
-        (void)osb_feed_attach(&r->feed, p, from, NULL);
+    return r->call.out != NULL && http_stream_ready(r->call.out);
 }
 
-static void srun_on_began(void *arg, const struct session_begin *b)
+static void srun_bytes(void *arg, const struct slice *s)
 {
-    srun_attach(arg, b->process_id, b->from);
+    osb_feed_bytes(&((struct srun *)arg)->feed, s);
+}
+
+static void srun_gap(void *arg, uint64_t from, uint64_t to)
+{
+    (void)from;
+    osb_feed_gap(&((struct srun *)arg)->feed, to);
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
@@ -100,49 +113,63 @@ static void srun_fail(struct srun *r, const struct hf_error *err)
 {
     const struct exit_record failed = {.kind = EXIT_EXITED, .exit_code = 1, .code = 1};
 
-    if (r->feed.call.rq != NULL) {
-        call_fail(&r->feed.call, err);
-    } else if (err->code == HF_E_bad_value) {
+    if (r->call.rq != NULL) {
+        call_fail(&r->call, err);
+        return;
+    }
+    if (err->code == HF_E_bad_value) {
         osb_feed_say(&r->feed, err->detail);
         osb_feed_end(&r->feed, &failed);
     } else {
         osb_feed_fail(&r->feed, err->detail);
     }
+    call_stream_end(&r->call);
 }
 
-/* The next shell restores at once what the previous one has saved. */
-static void heal(struct srun *r)
-{
-    struct session *s = session_find(r->feed.call.base->engine, r->id, NULL);
-
-    if (s != NULL && osb_prelude_is_due(session_commands(s)))
-        (void)osb_session_run_prelude(s, true, PRELUDE_STAY, NULL, NULL, NULL);
-}
-
-static void srun_on_done(void *arg, const struct session_result *x, const struct hf_error *err)
+static void srun_failed(void *arg, const struct hf_error *err)
 {
     struct srun *r = arg;
 
     r->run = NULL;
-    r->done = true;
-    if (x == NULL) {
-        srun_fail(r, err);
-        return;
-    }
-    r->exit = x->exit;
-    if (x->exit.kind == EXIT_TIMED_OUT || x->exit.kind == EXIT_KILLED) {
-        /* by the shell's timeout; how the shell ended the command does not matter */
-        r->exit.code = -1;
-        r->exit.signum = SIGKILL;
-    }
-    srun_attach(r, x->process_id, x->from);
-    if (x->shell_replaced)
-        heal(r);
-    if (r->feed.process != NULL)
-        osb_feed_stop_at(&r->feed, x->to);
-    else
-        srun_over(&r->feed, NULL);
+    srun_fail(r, err);
 }
+
+/* The next shell restores at once what the previous one has saved. */
+static void srun_result(void *arg, const struct session_result *x)
+{
+    struct srun *r = arg;
+    struct session *s = session_find(r->call.base->engine, r->id, NULL);
+
+    if (x->shell_replaced && s != NULL && osb_prelude_is_due(session_commands(s)))
+        (void)osb_session_run_prelude(s, true, PRELUDE_STAY, NULL, NULL, NULL);
+}
+
+static void srun_done(void *arg, const struct session_followed *f)
+{
+    struct exit_record x = f->exit;
+    struct srun *r = arg;
+
+    r->run = NULL;
+    if (x.kind == EXIT_TIMED_OUT || x.kind == EXIT_KILLED) {
+        /* by the shell's timeout; how the shell ended the command does not matter */
+        x.code = -1;
+        x.signum = SIGKILL;
+    }
+    osb_feed_end(&r->feed, &x);
+    call_stream_end(&r->call);
+}
+
+static const struct session_follow_ops follow_ops = {
+    .started = srun_started,
+    .ready = srun_ready,
+    .bytes = srun_bytes,
+    .gap = srun_gap,
+    .result = srun_result,
+    .failed = srun_failed,
+    .done = srun_done,
+    .slice_bytes = OSB_FEED_SLICE_BYTES,
+    .heavy = true,
+};
 
 /* --- setup -------------------------------------------------------------------------------- */
 
@@ -153,8 +180,8 @@ static void srun_on_cd(void *arg, const struct hf_error *err)
     if (err != NULL) {
         srun_leave(r, true);
         srun_fail(r, err);
-    } else if (r->feed.call.rq != NULL) {
-        osb_feed_begin(&r->feed, r->id);
+    } else if (r->call.rq != NULL) {
+        osb_feed_stream(&r->feed, &r->call, r->id);
     }
 }
 
@@ -166,14 +193,13 @@ static int srun_queue_command(struct srun *r, struct session *s,
         .timeout_ms = a->timeout,
         .grace_ms = RUN_GRACE_MS,
         .ahead = osb_prelude_ahead,
-        .began = srun_on_began,
     };
     struct buf text = {0};
     int rc;
 
     osb_prelude_wrap(&text, a->command);
     spec.command = buf_cstr(&text);
-    rc = session_run(s, &spec, srun_on_done, r, &r->run, err);
+    rc = session_follow_start(r->call.base->engine, s, &spec, &follow_ops, r, &r->run, err);
     buf_fini(&text);
     return rc;
 }
@@ -199,16 +225,17 @@ static void srun_begin(struct http_request *rq, struct session *s,
                        const struct osb_session_request *a)
 {
     bool known_soon = !session_is_busy(s);
-    struct srun *r = osb_feed_new(rq, &srun_kind, sizeof *r, srun_over);
+    struct srun *r = call_begin(rq, &srun_kind, sizeof *r);
     struct hf_error err;
 
+    osb_feed_init(&r->feed, r->call.base, clock_mono_ms());
     r->id = hf_xstrdup(http_param(rq, "id"));
     r->feed.merged = true;
     if (srun_queue(r, s, a, &err) < 0) {
         srun_leave(r, true);
-        osb_call_refuse(&r->feed.call, 500, "RUNTIME_ERROR", err.detail);
+        osb_call_refuse(&r->call, 500, "RUNTIME_ERROR", err.detail);
     } else if (a->cwd == NULL || !known_soon) {
-        osb_feed_begin(&r->feed, r->id);
+        osb_feed_stream(&r->feed, &r->call, r->id);
     }
 }
 
