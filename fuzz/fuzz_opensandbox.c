@@ -102,8 +102,8 @@ static void try_bodies(const char *text, size_t len)
     if (!json_is_object(body))
         return;
     if (osb_command_request_decode(&c, body, &err) == 0)
-        check(c.spec.command[0] != '\0' && c.spec.timeout_ms >= 0 &&
-              (c.spec.cwd == NULL || c.spec.cwd[0] != '\0'));
+        check(c.body.spec.command[0] != '\0' && c.body.spec.timeout_ms >= 0 &&
+              (c.body.spec.cwd == NULL || c.body.spec.cwd[0] != '\0'));
     else
         check(err.detail[0] != '\0');
     osb_command_request_fini(&c);

@@ -234,10 +234,11 @@ TEST(commands_are_checked_and_what_is_not_known_is_passed_over)
 
     EXPECT(request(&a, "{\"command\":\"ls\",\"background\":true,\"what\":[1],\"uid\":7,\"gid\":8}",
                    &err) == 0);
-    EXPECT(a.spec.history_bytes == LIMIT_OSB_LOG_BYTES);
+    EXPECT(a.body.spec.history_bytes == LIMIT_OSB_LOG_BYTES);
     EXPECT_STR(a.user, "7:8");
     EXPECT(request(&a, "{\"argv\":[\"ls\",\"-l\"],\"timeout\":500,\"uid\":null}", &err) == 0);
-    EXPECT(a.spec.arg_count == 1 && a.spec.timeout_ms == 500 && a.spec.grace_ms == 0);
+    EXPECT(a.body.spec.arg_count == 1 && a.body.spec.timeout_ms == 500 &&
+           a.body.spec.grace_ms == 0);
     EXPECT(request(&a, "{\"command\":\"ls\",\"argv\":[\"ls\"]}", &err) < 0);
     EXPECT(request(&a, "{\"argv\":[\"\"]}", &err) < 0);
     EXPECT(request(&a, "{\"command\":\"ls\",\"uid\":4294967295}", &err) < 0);

@@ -159,9 +159,9 @@ static void command_start(struct http_request *rq, struct command_request *a)
 
     c->began_ms = clock_mono_ms();
     c->background = a->background;
-    c->cwd = hf_xstrdup(a->spec.cwd);
-    a->spec.quiet_start = !a->background && !a->tty;
-    if (engine_spawn(c->call.base->engine, &a->spec, starting_on_spawned, c, &err) < 0)
+    c->cwd = hf_xstrdup(a->body.spec.cwd);
+    a->body.spec.quiet_start = !a->background && !a->body.spec.pty;
+    if (engine_spawn(c->call.base->engine, &a->body.spec, starting_on_spawned, c, &err) < 0)
         starting_fail(c, &err);
 }
 

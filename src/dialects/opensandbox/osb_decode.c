@@ -9,27 +9,26 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/common/request_checks.h"
-#include "dialects/common/spawn_decode.h"
 #include "dialects/opensandbox/osb.h"
 #include "dialects/opensandbox/osb_expand_path.h"
 
-#define FIELD(kind, member, ...)                                                                   \
-    JSON_FIELD(kind, struct command_request, member, .nullable = true, __VA_ARGS__)
+#define FIELD(n, k, m, ...)                                                                        \
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct command_request, m),           \
+           .nullable = true, __VA_ARGS__)
 #define ID_MAX ((int64_t)UINT32_MAX - 1) /* the largest value means "unchanged" to the system */
 
 static const struct json_field command_fields[] = {
-    FIELD(STR, command, ),
-    FIELD(STR, cwd, ),
-    FIELD(ARRAY, argv, ),
-    FIELD(OBJECT, envs, ),
-    FIELD(BOOL, background, ),
-    FIELD(BOOL, tty, ),
-    FIELD(INT, timeout, .max = LIMIT_DURATION_MS),
-    FIELD(INT, uid, .max = ID_MAX),
-    FIELD(INT, gid, .max = ID_MAX),
-    FIELD(INT, cols, .min = 1, .max = TERMINAL_SIZE_MAX),
-    FIELD(INT, rows, .min = 1, .max = TERMINAL_SIZE_MAX),
+    FIELD("command", STR, line, ),
+    FIELD("cwd", STR, body.spec.cwd, ),
+    FIELD("argv", ARRAY, argv, ),
+    FIELD("envs", OBJECT, body.env, ),
+    FIELD("background", BOOL, background, ),
+    FIELD("tty", BOOL, body.spec.pty, ),
+    FIELD("timeout", INT, body.spec.timeout_ms, .max = LIMIT_DURATION_MS),
+    FIELD("uid", INT, uid, .max = ID_MAX),
+    FIELD("gid", INT, gid, .max = ID_MAX),
+    FIELD("cols", INT, body.spec.cols, .min = 1, .max = TERMINAL_SIZE_MAX),
+    FIELD("rows", INT, body.spec.rows, .min = 1, .max = TERMINAL_SIZE_MAX),
 };
 
 static const char *lookup(const char *name)
@@ -55,28 +54,29 @@ static int expand_cwd(const char **cwd, struct buf *path, struct hf_error *err)
 static int take_argv(struct command_request *a, struct hf_error *err)
 {
     size_t n = json_array_size(a->argv), i;
+    const char **words;
     json_t *v;
 
     if (n == 0 || n > LIMIT_ARGS)
         return hf_fail_field(err, HF_E_bad_value, "argv", "argv must have 1 to %d strings",
                              LIMIT_ARGS);
-    a->args = hf_xalloc(n * sizeof *a->args);
+    a->body.arg_words = words = hf_xalloc(n * sizeof *words);
     json_array_foreach (a->argv, i, v) {
-        a->args[i] = json_text(v, "argv", err);
-        if (a->args[i] == NULL)
+        words[i] = json_text(v, "argv", err);
+        if (words[i] == NULL)
             return -1;
     }
-    a->spec.command = a->args[0];
-    a->spec.args = a->args + 1;
-    a->spec.arg_count = n - 1;
-    return a->args[0][0] != '\0'
+    a->body.spec.command = words[0];
+    a->body.spec.args = words + 1;
+    a->body.spec.arg_count = n - 1;
+    return words[0][0] != '\0'
                ? 0
                : hf_fail_field(err, HF_E_bad_value, "argv", "argv[0] must not be empty");
 }
 
 static int take_command(struct command_request *a, struct hf_error *err)
 {
-    bool given = a->command != NULL && a->command[0] != '\0';
+    bool given = a->line != NULL && a->line[0] != '\0';
 
     if (given == (a->argv != NULL))
         return hf_fail_field(err, HF_E_bad_value, "command",
@@ -84,12 +84,12 @@ static int take_command(struct command_request *a, struct hf_error *err)
                                    : "command is required and must not be empty");
     if (a->argv != NULL)
         return take_argv(a, err);
-    a->args = hf_xalloc(2 * sizeof *a->args);
-    a->args[0] = "-c";
-    a->args[1] = a->command;
-    a->spec.command = osb_shell();
-    a->spec.args = a->args;
-    a->spec.arg_count = 2;
+    a->body.arg_words = hf_xalloc(2 * sizeof *a->body.arg_words);
+    a->body.arg_words[0] = "-c";
+    a->body.arg_words[1] = a->line;
+    a->body.spec.command = osb_shell();
+    a->body.spec.args = a->body.arg_words;
+    a->body.spec.arg_count = 2;
     return 0;
 }
 
@@ -101,22 +101,16 @@ static int take_user(struct command_request *a, struct hf_error *err)
         snprintf(a->user, sizeof a->user, "%lld:%lld", (long long)a->uid, (long long)a->gid);
     else if (a->uid >= 0)
         snprintf(a->user, sizeof a->user, "%lld", (long long)a->uid);
-    a->spec.user = a->uid >= 0 ? a->user : NULL;
+    a->body.spec.user = a->uid >= 0 ? a->user : NULL;
     return 0;
 }
 
 static void fill_spec(struct command_request *a)
 {
-    struct spawn_spec *s = &a->spec;
+    struct spawn_spec *s = &a->body.spec;
 
-    s->cwd = a->cwd;
-    s->env = a->env;
-    s->timeout_ms = a->timeout;
-    s->grace_ms = a->timeout > 0 ? 0 : -1; /* a timeout kills at once, as execd's does */
-    s->pty = a->tty;
-    s->rows = a->rows;
-    s->cols = a->cols;
-    s->stdin_mode = a->tty ? STDIN_DEFAULT : STDIN_NULL;
+    s->grace_ms = s->timeout_ms > 0 ? 0 : -1; /* a timeout kills at once, as execd's does */
+    s->stdin_mode = s->pty ? STDIN_DEFAULT : STDIN_NULL;
     s->source = SOURCE_AGENT;
     s->metadata_json =
         a->background ? "{\"opensandbox\":\"background\"}" : "{\"opensandbox\":\"foreground\"}";
@@ -129,13 +123,11 @@ int osb_command_request_decode(struct command_request *a, const json_t *body, st
     int rc;
 
     *a = (struct command_request){.uid = -1, .gid = -1};
-    spec_init(&a->spec);
-    rc = json_decode_known(body, command_fields, sizeof command_fields / sizeof *command_fields, a,
-                           err);
+    spec_body_init(&a->body);
+    rc = spec_body_decode(&a->body, body, command_fields,
+                          sizeof command_fields / sizeof *command_fields, err);
     if (rc < 0 || (rc = take_command(a, err)) < 0 || (rc = take_user(a, err)) < 0 ||
-        (rc = expand_cwd(&a->cwd, &a->path, err)) < 0)
-        return rc;
-    if (a->envs != NULL && (rc = spawn_request_env(a->envs, &a->env, &a->spec.env_count, err)) < 0)
+        (rc = expand_cwd(&a->body.spec.cwd, &a->path, err)) < 0)
         return rc;
     fill_spec(a);
     return 0;
@@ -143,8 +135,7 @@ int osb_command_request_decode(struct command_request *a, const json_t *body, st
 
 void osb_command_request_fini(struct command_request *a)
 {
-    free(a->args);
-    free(a->env);
+    spec_body_fini(&a->body);
     buf_fini(&a->path);
 }
 

@@ -10,19 +10,15 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "engine/spawn/spec.h"
+#include "dialects/common/spec_decode.h"
 
 struct command_request {
-    /* as received */
-    const char *command, *cwd;
-    json_t *argv, *envs;
-    bool background, tty;
-    int64_t timeout, uid, gid, cols, rows; /* uid, gid: -1 when absent */
-
-    struct spawn_spec spec;
-    const char **args;
-    struct spec_env *env;
-    struct buf path; /* cwd with its variables expanded */
+    struct spec_body body; /* with the spec */
+    const char *line;      /* "command": for a shell */
+    json_t *argv;          /* or this */
+    bool background;
+    int64_t uid, gid; /* -1 when absent */
+    struct buf path;  /* cwd with its variables expanded */
     char user[48];
 };
 

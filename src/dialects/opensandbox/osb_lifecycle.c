@@ -31,22 +31,19 @@ static const char *own_id(char *room, size_t size)
     return room;
 }
 
+static void put_fixed(struct json_out *j, const char *key, const char *json)
+{
+    json_key(j, key);
+    json_raw(j, json, strlen(json));
+}
+
 static void write_sandbox(struct json_out *j, const struct osb *o, const char *id)
 {
     json_kstr(j, "id", id);
-    json_key(j, "status");
-    json_open(j, '{');
-    json_kstr(j, "state", "Running");
-    json_close(j, '}');
+    put_fixed(j, "status", "{\"state\":\"Running\"}");
     json_ktime(j, "createdAt", o->began_wall_ms);
-    json_key(j, "image");
-    json_open(j, '{');
-    json_kstr(j, "uri", "holdfast");
-    json_close(j, '}');
-    json_key(j, "entrypoint");
-    json_open(j, '[');
-    json_str(j, "holdfast");
-    json_close(j, ']');
+    put_fixed(j, "image", "{\"uri\":\"holdfast\"}");
+    put_fixed(j, "entrypoint", "[\"holdfast\"]");
 }
 
 void osb_sandbox_create(struct http_request *rq)
@@ -81,14 +78,9 @@ void osb_sandbox_list(struct http_request *rq)
     write_sandbox(&j, osb_of(rq), own_id(room, sizeof room));
     json_close(&j, '}');
     json_close(&j, ']');
-    json_key(&j, "pagination");
-    json_open(&j, '{');
-    json_kint(&j, "page", 1);
-    json_kint(&j, "pageSize", 20);
-    json_kint(&j, "totalItems", 1);
-    json_kint(&j, "totalPages", 1);
-    json_kbool(&j, "hasNextPage", false);
-    json_close(&j, '}');
+    put_fixed(&j, "pagination",
+              "{\"page\":1,\"pageSize\":20,\"totalItems\":1,\"totalPages\":1,"
+              "\"hasNextPage\":false}");
     dialect_reply_send(rq, 200, &j);
 }
 

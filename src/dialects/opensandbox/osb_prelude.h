@@ -7,12 +7,13 @@
  * exported variables to the next. So each shell of a session created here first runs a prelude: it
  * saves them when it exits, and restores what the previous shell has saved. The prelude is a
  * command of the session like any other, of source "system"; the session's log shows whether the
- * current shell has run it. Pure. Layer: dialects.
+ * current shell has run it. Pure, except for running it. Layer: dialects.
  */
 #ifndef HF_DIALECTS_OPENSANDBOX_OSB_PRELUDE_H
 #define HF_DIALECTS_OPENSANDBOX_OSB_PRELUDE_H
 
 #include "base/buf.h"
+#include "engine/session/session.h"
 #include "engine/session/session_log.h"
 
 enum prelude_cd {
@@ -29,5 +30,19 @@ void osb_prelude_ahead(const struct session_log *log, struct buf *out);
 void osb_prelude_write(struct buf *out, bool due, enum prelude_cd what, const char *cwd);
 /* A user's command: both streams in the order in which they are written. */
 void osb_prelude_wrap(struct buf *out, const char *command);
+
+/* --- osb_session.c: running one ------------------------------------------------ */
+/* Embedded by the caller that waits. err NULL: done. bad_value: the directory cannot be entered,
+ * with the shell's message. */
+struct prelude_wait {
+    void (*done)(void *arg, const struct hf_error *err);
+    void *arg;
+    struct session_run *run; /* NULL: not waiting */
+};
+/* 0, and t->done is called later, once; or a negative errno and err. t NULL: no caller waits. */
+int osb_session_run_prelude(struct session *s, bool due, enum prelude_cd what, const char *cwd,
+                            struct prelude_wait *t, struct hf_error *err);
+/* Stops waiting; a prelude that has not begun never will. */
+void osb_session_prelude_leave(struct prelude_wait *t);
 
 #endif

@@ -15,7 +15,7 @@
 #include "dialects/common/session_follow.h"
 #include "dialects/opensandbox/osb_decode.h"
 #include "dialects/opensandbox/osb_event_feed.h"
-#include "dialects/opensandbox/osb_prelude_run.h"
+#include "dialects/opensandbox/osb_prelude.h"
 
 /* At a timeout TERM is only a courtesy: bash prints less about it than about KILL. */
 #define RUN_GRACE_MS 100

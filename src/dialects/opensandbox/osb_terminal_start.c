@@ -208,23 +208,32 @@ static json_t *query_body(struct http_request *rq)
     return NULL;
 }
 
-void osb_terminal_command(struct http_request *rq)
+/* `body` may be NULL: replied. */
+static void start_body(struct http_request *rq, const json_t *body, bool user_shell)
 {
-    json_auto_t *body = is_upgrade(rq) && may_start(rq) ? query_body(rq) : NULL;
     struct command_request a;
     struct hf_error err;
 
     if (body == NULL)
         return;
-    json_object_del(body, "background"); /* a client watches it, but it keeps running without one */
     if (osb_command_request_decode(&a, body, &err) < 0) {
         osb_error(rq, &err);
     } else {
-        if (!a.tty)
-            a.spec.stdin_mode = STDIN_PIPE;
-        start_spec(rq, &a.spec);
+        if (!a.body.spec.pty)
+            a.body.spec.stdin_mode = STDIN_PIPE;
+        if (user_shell)
+            a.body.spec.source = SOURCE_USER_SHELL;
+        start_spec(rq, &a.body.spec);
     }
     osb_command_request_fini(&a);
+}
+
+void osb_terminal_command(struct http_request *rq)
+{
+    json_auto_t *body = is_upgrade(rq) && may_start(rq) ? query_body(rq) : NULL;
+
+    json_object_del(body, "background"); /* a client watches it, but it keeps running without one */
+    start_body(rq, body, false);
 }
 
 /* No command: the user's shell, with its startup files. */
@@ -232,21 +241,11 @@ void osb_terminal(struct http_request *rq)
 {
     const char *command = http_query(rq, "command");
     json_auto_t *body = is_upgrade(rq) && may_start(rq) ? query_body(rq) : NULL;
-    struct command_request a;
-    struct hf_error err;
 
-    if (body == NULL)
-        return;
     json_object_set_new(body, "tty", json_true());
     if ((command == NULL || command[0] == '\0') && json_object_get(body, "argv") == NULL) {
         json_object_del(body, "command");
         json_object_set_new(body, "argv", json_pack("[s]", osb_shell()));
     }
-    if (osb_command_request_decode(&a, body, &err) < 0) {
-        osb_error(rq, &err);
-    } else {
-        a.spec.source = SOURCE_USER_SHELL;
-        start_spec(rq, &a.spec);
-    }
-    osb_command_request_fini(&a);
+    start_body(rq, body, true);
 }
