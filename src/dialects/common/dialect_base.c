@@ -17,7 +17,7 @@
 static void base_init(struct dialect_base *b, const struct dialect *d,
                       const struct dialect_host *host)
 {
-    b->dialect = d;
+    b->json_type = d->json_type;
     b->host = *host;
     b->engine = host->engine;
     b->loop = host->loop;
@@ -94,7 +94,7 @@ struct json_out dialect_reply_open(struct dialect_base *b)
 
 void dialect_reply_send(struct http_request *rq, int status, struct json_out *o)
 {
-    const char *type = dialect_base_of(rq)->dialect->json_type;
+    const char *type = dialect_base_of(rq)->json_type;
 
     json_close(o, '}');
     http_reply(rq, status, type != NULL ? type : "application/json", buf_data(o->buf), o->buf->len);

@@ -14,8 +14,8 @@
 #include "dialects/common/input_call.h"
 
 struct dialect_base {
-    const struct dialect *dialect;
     struct dialect_host host;
+    const char *json_type; /* of JSON replies; NULL: application/json */
     struct engine *engine;
     struct loop *loop;
     struct list pending;            /* struct pending: calls and WebSockets */
