@@ -172,8 +172,9 @@ static void plan_env(struct spec_body *b, json_t *env)
     b->env_vars = hf_xalloc((json_object_size(env) + 1) * sizeof *b->env_vars);
     if (json_object_get(env, "TERM") == NULL)
         b->env_vars[b->spec.env_count++] = (struct spec_env){"TERM", "xterm-256color"};
-    json_object_foreach (env, name, value)
+    json_object_foreach (env, name, value) {
         b->env_vars[b->spec.env_count++] = (struct spec_env){name, json_string_value(value)};
+    }
     b->spec.env = b->env_vars;
 }
 
