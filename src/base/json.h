@@ -32,6 +32,7 @@ void json_close(struct json_out *o, char bracket); /* '}' or ']' */
 void json_key(struct json_out *o, const char *key);
 void json_str(struct json_out *o, const char *s); /* NULL writes null */
 void json_strn(struct json_out *o, const char *s, size_t len);
+void json_base64(struct json_out *o, const void *bytes, size_t len);
 void json_int(struct json_out *o, int64_t v);
 void json_u64(struct json_out *o, uint64_t v);
 void json_bool(struct json_out *o, bool v);

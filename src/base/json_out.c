@@ -190,6 +190,14 @@ void json_strn(struct json_out *o, const char *s, size_t len)
     put_string(o->buf, s, len);
 }
 
+void json_base64(struct json_out *o, const void *bytes, size_t len)
+{
+    json_sep(o);
+    buf_putc(o->buf, '"');
+    base64_encode(o->buf, bytes, len);
+    buf_putc(o->buf, '"');
+}
+
 void json_str(struct json_out *o, const char *s)
 {
     if (s == NULL)

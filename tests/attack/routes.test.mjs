@@ -74,7 +74,7 @@ class State {
         let text = '';
         for await (const part of res) text += part;
         // Times go on by themselves, and so do counts of who looks.
-        return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME').replace(/"(idle_ms|viewers|Status)":("[^"]*"|\d+|\[[^\]]*\])/g, '"$1":0');
+        return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME').replace(/"(idle_ms|duration|viewers|Status)":("[^"]*"|\d+|\[[^\]]*\])/g, '"$1":0');
     }
 
     async #read() {

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -162,5 +163,16 @@ bool dialect_query_number(struct http_request *rq, const char *name, int64_t min
     if (text == NULL || text_to_i64(text, min, max, out))
         return true;
     dialect_fail(rq, HF_E_bad_value, "query parameter %s must be a number", name);
+    return false;
+}
+
+bool dialect_query_flag(const struct http_request *rq, const char *name)
+{
+    static const char *const yes[] = {"1", "t", "true", "y", "yes", "on"};
+    const char *text = http_query(rq, name);
+
+    for (size_t i = 0; text != NULL && i < sizeof yes / sizeof *yes; i++)
+        if (strcasecmp(text, yes[i]) == 0)
+            return true;
     return false;
 }

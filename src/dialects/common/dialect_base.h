@@ -55,5 +55,8 @@ struct process *dialect_process(struct http_request *rq, const char *param);
 /* A number in the query; *out is unchanged when it is absent. False: replied. */
 bool dialect_query_number(struct http_request *rq, const char *name, int64_t min, int64_t max,
                           int64_t *out);
+/* A boolean in the query, as clients of all languages write it: 1, t, true, y, yes, on, in any
+ * case. Anything else, also if it is absent: false. */
+bool dialect_query_flag(const struct http_request *rq, const char *name);
 
 #endif

@@ -19,10 +19,7 @@ static void write_enum(const struct pb_field *f, json_int_t value, struct json_o
 
 static void write_bytes(const json_t *v, struct json_out *o)
 {
-    json_raw(o, "\"", 1);
-    if (v != NULL)
-        base64_encode(o->buf, json_string_value(v), json_string_length(v));
-    buf_putc(o->buf, '"');
+    json_base64(o, json_string_value(v), json_string_length(v));
 }
 
 static void write_i64(const json_t *v, struct json_out *o)

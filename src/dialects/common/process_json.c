@@ -62,11 +62,8 @@ void process_json_args(struct json_out *o, const char *key, const struct process
     json_close(o, ']');
 }
 
-/* Base64 needs no escapes, so it is appended right after the quote. */
 void process_json_base64(struct json_out *o, const char *key, const void *bytes, size_t len)
 {
     json_key(o, key);
-    json_raw(o, "\"", 1);
-    base64_encode(o->buf, bytes, len);
-    buf_putc(o->buf, '"');
+    json_base64(o, bytes, len);
 }

@@ -205,10 +205,19 @@ static void version(struct http_request *rq)
 static const struct route control[] = {
     ROUTE(HTTP_POST_M, "/sandbox", dt_sandbox_create, ROLE_OWN, 0),
     ROUTE(HTTP_GET_M, "/sandbox", dt_sandbox_list, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/sandbox/paginated", dt_sandbox_paginated, ROLE_WATCH, 0),
     ROUTE(HTTP_GET_M, "/sandbox/{sandbox}", dt_sandbox_get, ROLE_WATCH, 0),
+    ROUTE(HTTP_PUT_M, "/sandbox/{sandbox}/labels", dt_sandbox_labels, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/sandbox/{sandbox}/start", dt_sandbox_running, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/sandbox/{sandbox}/last-activity", dt_sandbox_activity, ROLE_TYPE, 0),
+    ROUTE(HTTP_POST_M, "/sandbox/{sandbox}/{action}", dt_sandbox_refuse, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/sandbox/{sandbox}/{action}/{value}", dt_sandbox_refuse, ROLE_OWN, 0),
+    ROUTE(HTTP_PUT_M, "/sandbox/{sandbox}/{action}", dt_sandbox_refuse, ROLE_OWN, 0),
     ROUTE(HTTP_DELETE_M, "/sandbox/{sandbox}", dt_sandbox_delete, ROLE_OWN, 0),
     ROUTE(HTTP_GET_M, "/sandbox/{sandbox}/toolbox-proxy-url", dt_sandbox_proxy_url, ROLE_WATCH, 0),
     ROUTE(HTTP_GET_M, "/sandbox/{sandbox}/ports/1/preview-url", dt_sandbox_preview, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/sandbox/{sandbox}/ports/{port}/preview-url", dt_sandbox_refuse_port,
+          ROLE_WATCH, 0),
     /* Its token comes in the first message. */
     ROUTE(HTTP_GET_M, "/socket.io/", dt_socket, ROLE_NONE, ROUTE_UPGRADE | ROUTE_PUBLIC),
 };

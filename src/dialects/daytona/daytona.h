@@ -60,6 +60,10 @@ int dt_note_set(struct engine *e, const char *name, const json_t *object, const 
 struct spec_env *dt_env(struct dt *dt, const struct spec_env *own, size_t count, size_t *out_count,
                         json_t **keep);
 void dt_env_update(struct http_request *rq);
+/* Adds variables to them; NULL: none. */
+int dt_env_keep(struct dt *dt, const json_t *set, struct hf_error *err);
+/* {"NAME":"value"}: those that are set; the caller owns it. */
+json_t *dt_env_set(struct dt *dt);
 
 /* dt_one_shot.c */
 void dt_execute(struct http_request *rq);
@@ -127,6 +131,12 @@ void dt_pty_refuse(struct http_request *rq, const char *fmt, ...)
 void dt_sandbox_create(struct http_request *rq);
 void dt_sandbox_get(struct http_request *rq);
 void dt_sandbox_list(struct http_request *rq);
+void dt_sandbox_paginated(struct http_request *rq);
+void dt_sandbox_labels(struct http_request *rq);
+void dt_sandbox_running(struct http_request *rq);
+void dt_sandbox_activity(struct http_request *rq);
+void dt_sandbox_refuse(struct http_request *rq);
+void dt_sandbox_refuse_port(struct http_request *rq);
 void dt_sandbox_delete(struct http_request *rq);
 void dt_sandbox_proxy_url(struct http_request *rq);
 void dt_sandbox_preview(struct http_request *rq);

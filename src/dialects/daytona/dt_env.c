@@ -22,6 +22,17 @@ static json_t *env_recall(const struct dt *dt)
     return env != NULL ? env : json_object();
 }
 
+json_t *dt_env_set(struct dt *dt)
+{
+    json_t *env = env_recall(dt), *value;
+    const char *name;
+    void *tmp;
+
+    json_object_foreach_safe(env, tmp, name, value) if (json_is_null(value))
+        json_object_del(env, name);
+    return env;
+}
+
 struct spec_env *dt_env(struct dt *dt, const struct spec_env *own, size_t count, size_t *out_count,
                         json_t **keep)
 {
@@ -98,6 +109,14 @@ static int set_values(json_t *env, const json_t *set, struct hf_error *err)
                             vars[i].value != NULL ? json_string(vars[i].value) : json_null());
     free(vars);
     return rc;
+}
+
+int dt_env_keep(struct dt *dt, const json_t *set, struct hf_error *err)
+{
+    json_auto_t *env = env_recall(dt);
+    int rc = set_values(env, set, err);
+
+    return rc < 0 || set == NULL ? rc : dt_note_set(dt->base.engine, NOTE, env, "variables", err);
 }
 
 void dt_env_update(struct http_request *rq)

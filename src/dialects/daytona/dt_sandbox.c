@@ -7,46 +7,74 @@
  * sets on its sandbox (labels, the language of its code) is kept in a note, for later requests.
  * Layer: dialects.
  */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "dialects/common/machine.h"
+#include "dialects/common/own_url.h"
 #include "dialects/daytona/daytona.h"
+#include "engine/users.h"
 
 #define NOTE "daytona.labels"
 #define LANGUAGE "code-toolbox-language"
 
 /* --- address and state ----------------------------------------------------------------------- */
 
-/* The path before the control plane's own: where the dialect is served. */
-static size_t mount_len(const struct http_request *rq)
-{
-    const char *path = http_path(rq), *at = path, *found = path;
-
-    while ((at = strstr(at, "/sandbox")) != NULL)
-        found = at++;
-    if (found - path >= 4 && strncmp(found - 4, "/api", 4) == 0)
-        found -= 4;
-    return (size_t)(found - path);
-}
-
-/* A gateway forwards the address that the client used. */
+/* The control plane's paths may or may not begin with /api. */
 static void write_url(struct json_out *o, const char *key, const struct http_request *rq)
 {
-    const char *host = http_header(rq, "X-Forwarded-Host");
-    const char *proto = http_header(rq, "X-Forwarded-Proto");
-    const char *prefix = http_header(rq, "X-Forwarded-Prefix");
+    size_t mount = own_url_mount(rq, "/sandbox");
     struct buf url = {0};
 
-    if (host == NULL)
-        host = http_header(rq, "Host");
-    if (host == NULL)
-        host = "localhost";
-    if (proto == NULL || (strcmp(proto, "http") != 0 && strcmp(proto, "https") != 0))
-        proto = http_is_tls(rq) ? "https" : "http";
-    buf_printf(&url, "%s://%s%s", proto, host, prefix != NULL ? prefix : "");
-    buf_put(&url, http_path(rq), mount_len(rq));
+    if (mount >= 4 && strncmp(http_path(rq) + mount - 4, "/api", 4) == 0)
+        mount -= 4;
+    own_url_put(&url, rq, "http", mount);
     buf_puts(&url, "/toolbox");
     json_kstr(o, key, buf_cstr(&url));
     buf_fini(&url);
+}
+
+/* Whole units, as the platform counts quotas. What is there is at least one. */
+static int64_t gib(uint64_t bytes)
+{
+    uint64_t whole = (bytes + (1ULL << 29)) >> 30;
+
+    return whole > 0 || bytes == 0 ? (int64_t)whole : 1;
+}
+
+static void write_machine(struct json_out *o)
+{
+    struct machine m;
+
+    machine_read(&m);
+    json_kint(o, "cpu", m.cpus);
+    json_kint(o, "gpu", 0);
+    json_kint(o, "memory", gib(m.memory_bytes));
+    json_kint(o, "disk", gib(m.disk_bytes));
+    json_kbool(o, "kvm", access("/dev/kvm", F_OK) == 0);
+    json_ktime(o, "createdAt", m.started_ms);
+    json_ktime(o, "updatedAt", m.started_ms);
+}
+
+/* The user of processes that name none. */
+static void write_user(struct json_out *o, const struct dialect_base *b)
+{
+    struct hf_error err = {0};
+    struct user u;
+    char uid[16];
+
+    snprintf(uid, sizeof uid, "%u", (unsigned)b->host.own_uid);
+    json_kstr(o, "user", user_find(uid, &u, &err) == 0 && u.name[0] != '\0' ? u.name : uid);
+}
+
+/* Values may be secret, and the platform does not report them to every reader either. */
+static void write_env(struct json_out *o, const struct http_request *rq)
+{
+    json_auto_t *env = http_role(rq) == ROLE_OWN ? dt_env_set(dt_of(rq)) : json_object();
+
+    json_key(o, "env");
+    json_value(o, env);
 }
 
 static void write_sandbox(struct json_out *o, const struct http_request *rq, const char *state)
@@ -59,6 +87,12 @@ static void write_sandbox(struct json_out *o, const struct http_request *rq, con
     json_kstr(o, "target", DT_SANDBOX);
     json_kstr(o, "state", state);
     json_kstr(o, "desiredState", state);
+    json_kstr(o, "sandboxClass", "container");
+    write_user(o, dialect_base_of(rq));
+    write_env(o, rq);
+    json_kbool(o, "public", false);
+    json_kbool(o, "networkBlockAll", false);
+    write_machine(o);
     json_key(o, "labels");
     if (labels == NULL)
         labels = json_pack("{s:s}", LANGUAGE, "python");
@@ -103,7 +137,8 @@ static int labels_keep(struct engine *e, const json_t *labels, struct hf_error *
     return dt_note_set(e, NOTE, labels, "labels", err);
 }
 
-/* Images and sizes do not apply: the sandbox already exists. */
+/* Images and sizes do not apply: the sandbox already exists. Variables are for what is started from
+ * now on. */
 void dt_sandbox_create(struct http_request *rq)
 {
     json_auto_t *body = dialect_object(rq);
@@ -111,7 +146,8 @@ void dt_sandbox_create(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (labels_keep(dialect_base_of(rq)->engine, json_object_get(body, "labels"), &err) < 0)
+    if (labels_keep(dialect_base_of(rq)->engine, json_object_get(body, "labels"), &err) < 0 ||
+        dt_env_keep(dt_of(rq), json_object_get(body, "env"), &err) < 0)
         http_reply_error(rq, &err);
     else
         reply_sandbox(rq, "started");
@@ -123,18 +159,105 @@ void dt_sandbox_get(struct http_request *rq)
         reply_sandbox(rq, "started");
 }
 
+/* A filter by name or labels may exclude the only sandbox. */
+static bool is_listed(const struct http_request *rq)
+{
+    const char *name = http_query(rq, "name"), *id = http_query(rq, "id");
+    const char *filter = http_query(rq, "labels");
+    json_auto_t *want = filter != NULL ? json_loads(filter, 0, NULL) : NULL;
+    json_auto_t *labels = dt_note(dialect_base_of(rq)->engine, NOTE);
+    const char *key;
+    json_t *value;
+
+    if ((name != NULL && strncmp(DT_SANDBOX, name, strlen(name)) != 0) ||
+        (id != NULL && strncmp(DT_SANDBOX, id, strlen(id)) != 0))
+        return false;
+    json_object_foreach (want, key, value) {
+        if (!json_equal(json_object_get(labels, key), value))
+            return false;
+    }
+    return true;
+}
+
+static bool write_items(struct json_out *o, const struct http_request *rq)
+{
+    bool listed = is_listed(rq);
+
+    json_key(o, "items");
+    json_open(o, '[');
+    if (listed) {
+        json_open(o, '{');
+        write_sandbox(o, rq, "started");
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+    return listed;
+}
+
 void dt_sandbox_list(struct http_request *rq)
 {
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
-    json_key(&o, "items");
-    json_open(&o, '[');
-    json_open(&o, '{');
-    write_sandbox(&o, rq, "started");
-    json_close(&o, '}');
-    json_close(&o, ']');
+    write_items(&o, rq);
     json_knull(&o, "nextCursor");
     dialect_reply_send(rq, 200, &o);
+}
+
+/* Older clients count pages. */
+void dt_sandbox_paginated(struct http_request *rq)
+{
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
+    bool listed = write_items(&o, rq);
+
+    json_kint(&o, "total", listed);
+    json_kint(&o, "page", 1);
+    json_kint(&o, "totalPages", listed);
+    dialect_reply_send(rq, 200, &o);
+}
+
+void dt_sandbox_labels(struct http_request *rq)
+{
+    json_auto_t *body = dialect_object(rq);
+    const json_t *labels = json_object_get(body, "labels");
+    struct hf_error err = {0};
+    struct json_out o;
+
+    if (body == NULL)
+        return;
+    if (!is_ours(rq))
+        return;
+    if (labels == NULL)
+        hf_fail_field(&err, HF_E_missing_field, "labels", "labels is missing");
+    if (labels == NULL || labels_keep(dialect_base_of(rq)->engine, labels, &err) < 0) {
+        http_reply_error(rq, &err);
+        return;
+    }
+    o = dialect_reply_open(dialect_base_of(rq));
+    json_key(&o, "labels");
+    json_value(&o, labels);
+    dialect_reply_send(rq, 200, &o);
+}
+
+/* It is running, and has no timer that activity would set back. */
+void dt_sandbox_running(struct http_request *rq)
+{
+    if (is_ours(rq))
+        reply_sandbox(rq, "started");
+}
+
+void dt_sandbox_activity(struct http_request *rq)
+{
+    if (is_ours(rq))
+        http_reply_empty(rq, 201);
+}
+
+/* What the operator of the machine decides. */
+void dt_sandbox_refuse(struct http_request *rq)
+{
+    if (is_ours(rq))
+        dt_fail(rq, 501, "NOT_IMPLEMENTED",
+                "this daemon runs inside the sandbox and cannot stop, resize, archive, publish or "
+                "copy it; use the platform that started the sandbox");
 }
 
 void dt_sandbox_proxy_url(struct http_request *rq)
@@ -146,6 +269,14 @@ void dt_sandbox_proxy_url(struct http_request *rq)
     o = dialect_reply_open(dialect_base_of(rq));
     write_url(&o, "url", rq);
     dialect_reply_send(rq, 200, &o);
+}
+
+void dt_sandbox_refuse_port(struct http_request *rq)
+{
+    if (is_ours(rq))
+        dt_fail(rq, 501, "NOT_IMPLEMENTED",
+                "this daemon does not publish ports; holdfast gateway does, as "
+                "/v1/sandboxes/ID/proxy/PORT/");
 }
 
 /* No process uses port 1: clients request it only to get a ticket for their WebSockets. */

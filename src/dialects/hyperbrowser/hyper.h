@@ -64,6 +64,9 @@ struct hyper_wait_options {
 bool hyper_wait_admit(struct http_request *rq);
 void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_wait_options *o);
 
+/* hyper_stream.c: replies with the event `started`, then with the output and the result. */
+void hyper_stream_from_start(struct http_request *rq, struct process *p);
+
 /* handlers */
 void hyper_exec(struct http_request *rq);
 void hyper_start(struct http_request *rq);

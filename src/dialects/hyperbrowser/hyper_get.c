@@ -18,10 +18,9 @@ void hyper_get(struct http_request *rq)
 void hyper_terminal_get(struct http_request *rq)
 {
     struct process *p = hyper_process(rq);
-    const char *output = http_query(rq, "includeOutput");
 
     if (p != NULL)
-        hyper_reply_terminal(rq, p, output != NULL && strcmp(output, "true") == 0);
+        hyper_reply_terminal(rq, p, dialect_query_flag(rq, "includeOutput"));
 }
 
 /* --- list ------------------------------------------------------------------------------------ */

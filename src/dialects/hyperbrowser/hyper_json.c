@@ -6,7 +6,6 @@
  * absent, not null. Layer: dialects.
  */
 #include "base/limits.h"
-#include "base/text.h"
 #include "dialects/hyperbrowser/hyper.h"
 
 const char *hyper_status(const struct process_view *v)
@@ -66,13 +65,6 @@ void hyper_write_process(struct json_out *o, struct process *p)
     json_close(o, '}');
 }
 
-static void put_base64(struct json_out *o, const char *bytes, size_t len)
-{
-    json_raw(o, "\"", 1);
-    base64_encode(o->buf, bytes, len);
-    buf_putc(o->buf, '"');
-}
-
 /*
  * A terminal's bytes are base64; those of processes are text, because their clients support nothing
  * else.
@@ -84,7 +76,7 @@ void hyper_write_run(struct json_out *o, const char *type, const struct slice *s
         json_kstr(o, "type", type);
     json_ku64(o, "seq", s->number + 1);
     json_key(o, "data");
-    put_base64(o, s->bytes, s->len);
+    json_base64(o, s->bytes, s->len);
     json_kint(o, "timestamp", s->time_ms);
     json_close(o, '}');
 }

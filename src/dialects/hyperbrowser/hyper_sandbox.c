@@ -6,47 +6,47 @@
  * address and a token for it. Here both are this daemon: the address is the one that the client
  * used, and the token is the client's own. Layer: dialects.
  */
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
+#include "dialects/common/machine.h"
+#include "dialects/common/own_url.h"
 #include "dialects/hyperbrowser/hyper.h"
 
 #define SANDBOX "local"
+#define REGION "us" /* clients accept only the platform's own names; this is the widest of them */
 
-/* The path before the control plane's own: where the dialect is served. */
-static size_t mount_len(const struct http_request *rq)
+/* People find what runs here on the daemon's page. */
+static void write_addresses(struct json_out *o, const struct http_request *rq)
 {
-    const char *path = http_path(rq), *at = path, *found = path;
-
-    while ((at = strstr(at, "/api/sandbox")) != NULL)
-        found = at++;
-    return (size_t)(found - path);
-}
-
-/* A gateway forwards the address that the client used. */
-static void write_runtime(struct json_out *o, const struct http_request *rq)
-{
-    const char *host = http_header(rq, "X-Forwarded-Host");
-    const char *proto = http_header(rq, "X-Forwarded-Proto");
-    const char *prefix = http_header(rq, "X-Forwarded-Prefix");
     struct buf url = {0};
 
-    if (host == NULL)
-        host = http_header(rq, "Host");
-    if (host == NULL)
-        host = "localhost";
-    if (proto == NULL || (strcmp(proto, "http") != 0 && strcmp(proto, "https") != 0))
-        proto = http_is_tls(rq) ? "https" : "http";
-    buf_printf(&url, "%s://%s%s", proto, host, prefix != NULL ? prefix : "");
-    buf_put(&url, http_path(rq), mount_len(rq));
+    own_url_put(&url, rq, "http", 0);
+    json_kstr(o, "sessionUrl", buf_cstr(&url));
+    buf_clear(&url);
+    own_url_put(&url, rq, "http", own_url_mount(rq, "/api/sandbox"));
     json_key(o, "runtime");
     json_open(o, '{');
     json_kstr(o, "transport", "regional_proxy");
-    json_kstr(o, "host", host);
+    json_kstr(o, "host", own_url_host(rq));
     json_kstr(o, "baseUrl", buf_cstr(&url));
     json_close(o, '}');
     buf_fini(&url);
+}
+
+static void write_machine(struct json_out *o)
+{
+    struct machine m;
+
+    machine_read(&m);
+    json_ktime(o, "createdAt", m.started_ms);
+    json_ktime(o, "updatedAt", m.started_ms);
+    json_kint(o, "startTime", m.started_ms);
+    json_kint(o, "duration", (clock_wall_ms() - m.started_ms) / 1000);
+    json_kint(o, "vcpus", m.cpus);
+    json_kint(o, "memMiB", (int64_t)(m.memory_bytes >> 20));
+    json_kint(o, "diskSizeMiB", (int64_t)(m.disk_bytes >> 20));
 }
 
 /* The client's token. If none is required, any will do. */
@@ -64,8 +64,9 @@ static void write_sandbox(struct json_out *o, const struct http_request *rq)
     json_kstr(o, "id", SANDBOX);
     json_kstr(o, "teamId", SANDBOX);
     json_kstr(o, "status", "active");
-    json_kstr(o, "region", SANDBOX);
-    write_runtime(o, rq);
+    json_kstr(o, "region", REGION);
+    write_machine(o);
+    write_addresses(o, rq);
     json_key(o, "exposedPorts");
     json_raw(o, "[]", 2);
 }

@@ -2,9 +2,12 @@
 /*
  * hyper_start.c - starts execs, processes and terminals. Layer: dialects.
  */
+#include <string.h>
+
 #include "base/limits.h"
 #include "dialects/common/start_call.h"
 #include "dialects/hyperbrowser/hyper.h"
+#include "transport/sse.h"
 
 /*
  * A result has all the output of a command, so its ring is large, unless running processes together
@@ -74,9 +77,22 @@ static void process_started(struct http_request *rq, struct process *p, const st
         hyper_reply_process(rq, p);
 }
 
+static void stream_started(struct http_request *rq, struct process *p, const struct hf_error *err)
+{
+    if (p == NULL)
+        hyper_error(rq, err);
+    else
+        hyper_stream_from_start(rq, p);
+}
+
+/* Newer clients start and follow with one request. The process is detached from it: a client that
+ * disconnects only stops collecting. */
 void hyper_start(struct http_request *rq)
 {
-    start(rq, hyper_decode_process, STDIN_PIPE, process_started);
+    const char *accept = http_header(rq, "Accept");
+    bool stream = accept != NULL && strcasestr(accept, SSE_TYPE) != NULL;
+
+    start(rq, hyper_decode_process, STDIN_PIPE, stream ? stream_started : process_started);
 }
 
 static void terminal_started(struct http_request *rq, struct process *p, const struct hf_error *err)

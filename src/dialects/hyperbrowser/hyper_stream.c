@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hyper_stream.c - GET …/stream: numbered pieces of output as server-sent events, then the result
+ * hyper_stream.c - numbered pieces of output as server-sent events, then the result
  *
+ * GET …/stream follows a process; POST …/processes starts one and follows it in the same reply.
  * A client that is too slow is notified: an event of the stream "system" says what is missing, and
  * the numbers continue after it. Everything is ASCII, since clients decode each packet separately
  * and would break characters that are split. Layer: dialects.
@@ -10,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "dialects/common/follow.h"
 #include "dialects/hyperbrowser/hyper.h"
 #include "dialects/hyperbrowser/hyper_result.h"
@@ -19,6 +21,8 @@ struct hyper_stream {
     struct result result;
     uint64_t next; /* number of the next run */
     bool missing, sending;
+    bool from_start; /* the client started the process by this request, and knows base64 */
+    bool announced;  /* `started` has been sent */
 };
 
 static struct hyper_stream *stream_of(struct follow *f)
@@ -36,14 +40,27 @@ static void send_ascii(struct follow *f, const char *event, uint64_t id, struct 
     buf_fini(&ascii);
 }
 
+/* Text wherever it can be: JSON cannot carry other bytes, and older clients know no base64. */
+static void put_data(struct json_out *o, const struct slice *s, bool exact)
+{
+    bool base64 = exact && !utf8_is_valid(s->bytes, s->len);
+
+    if (base64)
+        json_kstr(o, "encoding", "base64");
+    json_key(o, "data");
+    if (base64)
+        json_base64(o, s->bytes, s->len);
+    else
+        json_strn(o, s->bytes, s->len);
+}
+
 static void send_output(struct follow *f, const char *stream, const struct slice *s)
 {
     struct json_out o = dialect_reply_open(f->call.base);
 
     json_kstr(&o, "stream", stream);
     json_ku64(&o, "seq", s->number + 1);
-    json_key(&o, "data");
-    json_strn(&o, s->bytes, s->len);
+    put_data(&o, s, stream_of(f)->from_start);
     json_kint(&o, "timestamp", s->time_ms);
     send_ascii(f, "output", s->number + 1, &o);
 }
@@ -103,7 +120,26 @@ static void stream_drain(struct follow *f)
     send_ascii(f, "error", 0, &o);
 }
 
+static bool stream_ahead(struct follow *f)
+{
+    struct hyper_stream *h = stream_of(f);
+    struct buf event = {0};
+    struct json_out o;
+
+    if (!h->from_start || h->announced)
+        return true;
+    h->announced = true;
+    json_out_init(&o, &f->call.base->scratch);
+    buf_clear(&f->call.base->scratch);
+    hyper_write_process(&o, f->process);
+    json_put_ascii(&event, buf_data(o.buf), o.buf->len);
+    follow_send(f, "started", 0, &event);
+    buf_fini(&event);
+    return http_stream_ready(f->out);
+}
+
 static const struct follow_ops stream_ops = {
+    .ahead = stream_ahead,
     .bytes = stream_bytes,
     .gap = stream_gap,
     .exited = stream_exited,
@@ -115,23 +151,34 @@ static void stream_headers(struct http_request *rq)
     http_add_header(rq, "Cache-Control", "no-cache");
 }
 
+static void stream_begin(struct http_request *rq, struct process *p, uint64_t seen, uint64_t at,
+                         bool from_start)
+{
+    const struct follow_open o = {
+        .headers = stream_headers,
+        .viewer = {.since = SINCE_OFFSET, .offset = at, .runs = true, .only_stream = -1},
+    };
+    struct hyper_stream *h = hf_xalloc(sizeof *h);
+    struct hf_error err = {0};
+
+    h->next = seen;
+    h->from_start = from_start;
+    if (follow_begin(&h->follow, &stream_ops, rq, p, &o, &err) < 0)
+        hyper_error(rq, &err);
+}
+
+void hyper_stream_from_start(struct http_request *rq, struct process *p)
+{
+    stream_begin(rq, p, 0, 0, true);
+}
+
 /* A client without a seq, or with 0, has nothing, and is notified if the beginning is lost. */
 void hyper_stream(struct http_request *rq)
 {
-    struct follow_open o = {
-        .headers = stream_headers,
-        .viewer = {.since = SINCE_OFFSET, .runs = true, .only_stream = -1},
-    };
     struct process *p = hyper_process(rq);
-    struct hf_error err = {0};
-    struct hyper_stream *h;
-    uint64_t seen = 0;
+    uint64_t seen = 0, at = 0;
 
-    if (p == NULL || !hyper_number(rq, "from_seq", &seen) ||
-        !hyper_cursor(rq, p, "from_seq", LIMIT_HYPER_REPLAY_BYTES, &o.viewer.offset))
-        return;
-    h = hf_xalloc(sizeof *h);
-    h->next = seen;
-    if (follow_begin(&h->follow, &stream_ops, rq, p, &o, &err) < 0)
-        hyper_error(rq, &err);
+    if (p != NULL && hyper_number(rq, "from_seq", &seen) &&
+        hyper_cursor(rq, p, "from_seq", LIMIT_HYPER_REPLAY_BYTES, &at))
+        stream_begin(rq, p, seen, at, false);
 }
