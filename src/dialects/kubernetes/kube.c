@@ -115,7 +115,7 @@ bool kube_flag(const struct http_request *rq, const char *name)
 {
     const char *v = http_query(rq, name);
 
-    return v != NULL && (strcmp(v, "true") == 0 || strcmp(v, "1") == 0);
+    return v != NULL && strcmp(v, "0") != 0 && strcasecmp(v, "false") != 0;
 }
 
 /* --- routes --------------------------------------------------------------------------------- */
@@ -129,6 +129,7 @@ bool kube_flag(const struct http_request *rq, const char *name)
 
 static const struct route routes[] = {
     GET("/version", kube_version),
+    GET("/version/", kube_version),
     {HTTP_GET_M, "/healthz", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY,
      0, NULL},
     {HTTP_GET_M, "/livez", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY, 0,
@@ -136,8 +137,11 @@ static const struct route routes[] = {
     {HTTP_GET_M, "/readyz", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY, 0,
      NULL},
     GET("/api", kube_api_versions),
+    GET("/api/", kube_api_versions),
     GET("/apis", kube_api_groups),
+    GET("/apis/", kube_api_groups),
     GET("/api/v1", kube_api_resources),
+    GET("/api/v1/", kube_api_resources),
     GET("/api/v1/pods", kube_pods),
     GET("/api/v1/namespaces/{ns}/pods", kube_pods),
     GET(POD, kube_pod),

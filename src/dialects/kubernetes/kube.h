@@ -37,7 +37,8 @@ bool kube_is_pod(struct http_request *rq);
 /* The process of the container that the query names; *p NULL: "main", and there is no process yet.
  * False: replied. */
 bool kube_container(struct http_request *rq, struct process **p);
-/* Boolean query parameters: "true" and "1". */
+/* Boolean query parameters, as apimachinery reads them: only "0" and "false", in any case, and an
+ * absent one are false. */
 bool kube_flag(const struct http_request *rq, const char *name);
 
 /* handlers */

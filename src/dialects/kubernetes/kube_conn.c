@@ -366,6 +366,18 @@ static void input_text(struct kube_conn *c, uint8_t channel, const char *bytes, 
     ws_pause(c->ws);
 }
 
+/* Some clients send their input as text, with the number of the channel as its first character. */
+static bool decode_text(const struct kube_conn *c, const char *text, size_t len, uint8_t *channel,
+                        struct buf *data)
+{
+    if (c->protocol->base64)
+        return channel_decode(text, len, channel, data);
+    *channel = len > 0 ? (uint8_t)text[0] : 0;
+    if (len > 0)
+        buf_put(data, text + 1, len - 1);
+    return true;
+}
+
 static void ws_on_text(void *arg, const char *text, size_t len)
 {
     struct kube_conn *c = arg;
@@ -377,9 +389,7 @@ static void ws_on_text(void *arg, const char *text, size_t len)
         return;
     }
     open_gate(c);
-    if (!c->protocol->base64)
-        ws_close(c->ws, 1003, "messages must be binary");
-    else if (!channel_decode(text, len, &channel, &data))
+    if (!decode_text(c, text, len, &channel, &data))
         ws_close(c->ws, 1007, "a message must be a digit and base64");
     else if (on_is_small(c, channel))
         on_small(c, channel, buf_data(&data), data.len);

@@ -12,11 +12,17 @@
 #include "base/limits.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/kubernetes/kube_container.h"
+#include "dialects/kubernetes/kube_selector.h"
 
 #define IMAGE "holdfast"
 #define DEFAULT_CONTAINER "kubectl.kubernetes.io/default-container"
 #define DEFAULT_LOGS_CONTAINER "kubectl.kubernetes.io/default-logs-container" /* 1.20 */
 #define TABLE_TYPE "as=Table"
+/* What the object says, and selectors by field compare with. */
+#define NODE "holdfast"
+#define RESTART_POLICY "Never"
+#define PHASE "Running"
+#define POD_IP "127.0.0.1"
 
 /* In whole seconds, as in the original: some clients cannot parse anything else. */
 static void write_time(struct json_out *o, const char *key, int64_t wall_ms)
@@ -186,13 +192,13 @@ static void write_status(struct json_out *o, struct kube *k)
 
     json_key(o, "status");
     json_open(o, '{');
-    json_kstr(o, "phase", "Running");
+    json_kstr(o, "phase", PHASE);
     json_key(o, "conditions");
     json_open(o, '[');
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
         write_condition(o, k, conditions[i]);
     json_close(o, ']');
-    json_kstr(o, "podIP", "127.0.0.1");
+    json_kstr(o, "podIP", POD_IP);
     write_time(o, "startTime", k->created_ms);
     json_key(o, "containerStatuses");
     json_open(o, '[');
@@ -213,8 +219,8 @@ static void write_pod(struct json_out *o, struct kube *k, const char *ns)
     json_open(o, '[');
     each_container(k, o, write_spec);
     json_close(o, ']');
-    json_kstr(o, "restartPolicy", "Never");
-    json_kstr(o, "nodeName", "holdfast");
+    json_kstr(o, "restartPolicy", RESTART_POLICY);
+    json_kstr(o, "nodeName", NODE);
     json_close(o, '}');
     write_status(o, k);
 }
@@ -325,16 +331,25 @@ static bool wants_table(const struct http_request *rq)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-/* A client selects one pod of a list with "metadata.name=sandbox". There are no labels. */
-static bool selects_pod(const struct http_request *rq)
+/* 1: the pod is in the list; 0: it is not; negative: replied. The pod has no labels. */
+static int selects_pod(struct http_request *rq)
 {
-    static const char by_name[] = "metadata.name=";
-    const char *field = http_query(rq, "fieldSelector"), *label = http_query(rq, "labelSelector");
+    const struct kube_field fields[] = {
+        {"metadata.name", KUBE_POD},      {"metadata.namespace", namespace_of(rq)},
+        {"spec.nodeName", NODE},          {"spec.restartPolicy", RESTART_POLICY},
+        {"spec.schedulerName", ""},       {"spec.serviceAccountName", ""},
+        {"spec.hostNetwork", "false"},    {"status.phase", PHASE},
+        {"status.podIP", POD_IP},         {"status.podIPs", POD_IP},
+        {"status.nominatedNodeName", ""}, {NULL, NULL},
+    };
+    struct hf_error err = {0};
+    int field = kube_select_fields(http_query(rq, "fieldSelector"), fields, &err);
+    int label = field < 0 ? field : kube_select_labels(http_query(rq, "labelSelector"), &err);
 
-    if (label != NULL && label[0] != '\0')
-        return false;
-    return field == NULL || strncmp(field, by_name, sizeof by_name - 1) != 0 ||
-           strcmp(field + sizeof by_name - 1, KUBE_POD) == 0;
+    if (label >= 0)
+        return field & label;
+    kube_refuse(rq, 400, "%s", err.detail);
+    return -1;
 }
 
 static bool is_watch(struct http_request *rq)
@@ -348,13 +363,13 @@ static bool is_watch(struct http_request *rq)
 void kube_pods(struct http_request *rq)
 {
     struct kube *k = kube_of(rq);
-    bool pod = selects_pod(rq);
     struct json_out o;
+    int pod;
 
-    if (is_watch(rq))
+    if (is_watch(rq) || (pod = selects_pod(rq)) < 0)
         return;
     if (wants_table(rq)) {
-        send_table(rq, pod);
+        send_table(rq, pod > 0);
         return;
     }
     o = dialect_reply_open(&k->base);
@@ -366,7 +381,7 @@ void kube_pods(struct http_request *rq)
     json_close(&o, '}');
     json_key(&o, "items");
     json_open(&o, '[');
-    if (pod) {
+    if (pod > 0) {
         json_open(&o, '{');
         write_pod(&o, k, namespace_of(rq));
         json_close(&o, '}');

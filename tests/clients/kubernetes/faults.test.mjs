@@ -76,7 +76,6 @@ withDaemon('kubernetes: faults', {}, (d) => {
     it('messages that are none close the connection with a reason, or are passed over', async () => {
         const q = '?command=cat&stdin=true&stdout=true';
         for (const [protocol, op, bytes, code] of [
-            ['v5.channel.k8s.io', OP.TEXT, 'text', 1003],
             ['base64.channel.k8s.io', OP.BINARY, Buffer.from([0, 65]), 1003],
             ['base64.channel.k8s.io', OP.TEXT, '0!!!', 1007],
             ['base64.channel.k8s.io', OP.TEXT, 'xQQ==', 1007],
@@ -92,6 +91,17 @@ withDaemon('kubernetes: faults', {}, (d) => {
         ws.send(OP.BINARY, Buffer.from('\x00fine\n'));
         await ws.find(OP.BINARY); // ready
         assert.equal((await ws.find(OP.BINARY)).payload.toString(), '\x01fine\n');
+        ws.send(OP.BINARY, Buffer.from([255, 0]));
+        await ws.expectClose(1000);
+    });
+
+    it('text frames are bytes, as some clients send them', async () => {
+        const ws = await socket('exec', '?command=cat&stdin=true&stdout=true');
+        ws.send(OP.TEXT, '').send(OP.TEXT, '\x00gr').send(OP.BINARY, Buffer.from('\x00ü\n')).send(OP.TEXT, '\x00ß\n');
+        await ws.find(OP.BINARY); // ready
+        let got = '';
+        while (!got.endsWith('ß\n')) got += (await ws.find(OP.BINARY)).payload.subarray(1).toString();
+        assert.equal(got, 'grü\nß\n');
         ws.send(OP.BINARY, Buffer.from([255, 0]));
         await ws.expectClose(1000);
     });
