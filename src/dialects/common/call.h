@@ -23,7 +23,8 @@ struct dialect_base;
 struct call_kind {
     /* Frees what the call holds, not the call itself [it holds nothing]. */
     void (*release)(struct call *c);
-    /* The client disconnected; `release` follows, unless the call stays [nothing]. */
+    /* The client disconnected; `release` follows, unless the call stays: it may then end here
+     * [nothing]. */
     void (*disconnected)(struct call *c);
     /* The engine will call back with the call as its argument: a disconnect only sets rq to NULL,
      * a drain leaves the call unless `drain` ends it, and the callback ends it. The functions that
@@ -53,6 +54,9 @@ void *call_begin(struct http_request *rq, const struct call_kind *kind, size_t s
 void call_adopt(struct call *c, struct http_request *rq, const struct call_kind *kind);
 /* The same without a client, for what an earlier worker accepted: rq stays NULL. */
 void call_adopt_unattended(struct call *c, struct dialect_base *b, const struct call_kind *kind);
+
+/* For call_kind.drain: the call ends by itself soon. */
+void call_outlast_drain(struct call *c);
 
 /* Each replies and ends the call. */
 void call_send(struct call *c, int status, struct json_out *o); /* closes the object */

@@ -165,6 +165,12 @@ static int console_forbid(struct hf_error *err)
     return hf_fail(err, HF_E_forbidden, "this connection may only watch");
 }
 
+static void console_typed(struct console *c, size_t len, const struct hf_error *err)
+{
+    if (c->ops->typed != NULL && len > 0)
+        c->ops->typed(c, len, err);
+}
+
 /* Drops input that cannot be accepted, and reports it once per message. */
 size_t console_type(struct console *c, const void *bytes, size_t len, bool last)
 {
@@ -176,9 +182,14 @@ size_t console_type(struct console *c, const void *bytes, size_t len, bool last)
     if (c->feed.process == NULL)
         return 0; /* console_begin() continues */
     n = c->may_type ? stdin_feed_put(&c->feed, bytes, len, &err) : console_forbid(&err);
-    if (n < 0 && last)
+    if (n >= 0) {
+        console_typed(c, (size_t)n, NULL);
+        return (size_t)n;
+    }
+    console_typed(c, len, &err);
+    if (last)
         console_refused(c, &err);
-    return n < 0 ? len : (size_t)n;
+    return len;
 }
 
 void console_type_all(struct console *c, const void *bytes, size_t len)
@@ -195,13 +206,17 @@ static void console_on_room(void *arg)
 {
     struct console *c = arg;
     struct hf_error err;
-    bool may = c->may_type || c->feed.held.len == 0;
+    size_t held = c->feed.held.len;
+    bool may = c->may_type || held == 0;
     int rc = may ? stdin_feed_flush(&c->feed, &err) : console_forbid(&err);
+    size_t left = c->feed.held.len;
 
+    console_typed(c, held - left, NULL);
     if (rc == 0)
         return;
     if (rc < 0) {
         buf_fini(&c->feed.held);
+        console_typed(c, left, &err);
         console_refused(c, &err);
     }
     if (!c->closing)
@@ -265,6 +280,8 @@ static void console_on_drain(void *arg)
 {
     struct console *c = arg;
 
+    if (c->ops->room != NULL)
+        c->ops->room(c);
     if (c->feed.viewer != NULL)
         viewer_pump(c->feed.viewer);
 }

@@ -42,7 +42,12 @@ struct console_ops {
     void (*too_long)(struct console *c);
     /* A piece of a binary frame; returns how many bytes were accepted, as in ws.h [input]. */
     size_t (*binary)(struct console *c, const void *bytes, size_t len, bool last);
-    /* Input was refused: the client may only watch, another holds the lease, or stdin is closed. */
+    /* So many bytes of input were accepted, or dropped with err [nothing]. */
+    void (*typed)(struct console *c, size_t len, const struct hf_error *err);
+    /* There is room again; called before further output [nothing]. */
+    void (*room)(struct console *c);
+    /* Input was refused, reported once per message: the client may only watch, another holds the
+     * lease, or stdin is closed. */
     void (*refused)(struct console *c, const struct hf_error *err);
     /* Called just before the console is freed; code: the peer's. 0: the dialect is freed. */
     void (*closed)(struct console *c, int code);

@@ -20,8 +20,7 @@
 #include "transport/sse.h"
 
 struct watcher {
-    struct op op;
-    struct http_stream *stream;
+    struct call call;
     struct event_subscriber subscriber;
     struct filter filter;
     uint64_t next; /* id of the event to send next */
@@ -30,30 +29,14 @@ struct watcher {
     bool helpers;  /* include events of the daemon's own helpers */
 };
 
-static void watcher_free(struct watcher *w)
+static void watcher_release(struct call *c)
 {
+    struct watcher *w = list_entry(c, struct watcher, call);
+
     if (w->subscriber.fn != NULL)
         events_unsubscribe(&w->subscriber);
     filter_fini(&w->filter);
-    native_op_fini(&w->op);
-    free(w);
 }
-
-static void watcher_on_drain(struct op *op)
-{
-    struct watcher *w = list_entry(op, struct watcher, op);
-
-    http_stream_end(w->stream);
-    watcher_free(w);
-}
-
-static void watcher_on_free(struct op *op)
-{
-    watcher_free(list_entry(op, struct watcher, op));
-}
-
-static const struct op_kind watcher_kind = {.on_drain = watcher_on_drain,
-                                            .on_free = watcher_on_free};
 
 static void watcher_send(struct watcher *w, const char *type, uint64_t id, const char *json,
                          size_t len)
@@ -61,13 +44,13 @@ static void watcher_send(struct watcher *w, const char *type, uint64_t id, const
     char text[24];
 
     snprintf(text, sizeof text, "%llu", (unsigned long long)id);
-    sse_send(w->stream, type, text, json, len);
+    sse_send(w->call.out, type, text, json, len);
 }
 
 /* The id is that of the event before the first, so that resuming from it is right. */
 static void watcher_send_reset(struct watcher *w, uint64_t first, uint64_t next)
 {
-    struct json_out o = json_reply_open(w->op.native);
+    struct json_out o = dialect_reply_open(w->call.base);
 
     json_ku64(&o, "first", first);
     json_ku64(&o, "next", next);
@@ -96,10 +79,10 @@ static bool watcher_wants(const struct watcher *w, const struct event *e)
 static void watcher_pump(void *arg)
 {
     struct watcher *w = arg;
-    struct events *ev = engine_events(w->op.native->base.engine);
+    struct events *ev = engine_events(w->call.base->engine);
     struct event e;
 
-    while (http_stream_ready(w->stream)) {
+    while (http_stream_ready(w->call.out)) {
         uint64_t first = events_first(ev);
 
         if (w->reset || w->next < first) {
@@ -114,13 +97,16 @@ static void watcher_pump(void *arg)
     }
 }
 
-static void watcher_on_disconnect(void *arg)
+static void watcher_room(struct call *c)
 {
-    watcher_free(arg);
+    watcher_pump(list_entry(c, struct watcher, call));
 }
 
-static const struct http_stream_ops watcher_ops = {.on_drain = watcher_pump,
-                                                   .on_disconnect = watcher_on_disconnect};
+static const struct call_kind watcher_kind = {
+    .release = watcher_release,
+    .drain = call_stream_end,
+    .room = watcher_room,
+};
 
 /*
  * Both name the last event that the client saw. An id that this daemon has not issued yet comes
@@ -129,7 +115,7 @@ static const struct http_stream_ops watcher_ops = {.on_drain = watcher_pump,
 static int watcher_decode_start(struct watcher *w, const struct http_request *rq,
                                 struct hf_error *err)
 {
-    const struct events *ev = engine_events(w->op.native->base.engine);
+    const struct events *ev = engine_events(w->call.base->engine);
     const char *last = http_header(rq, "Last-Event-ID"), *since = http_query(rq, "since");
     uint64_t id;
 
@@ -145,13 +131,13 @@ static int watcher_decode_start(struct watcher *w, const struct http_request *rq
     return 0;
 }
 
-static void watcher_start(struct watcher *w, struct http_request *rq)
+static void watcher_start(struct watcher *w)
 {
-    http_add_header(rq, "Cache-Control", "no-store");
+    http_add_header(w->call.rq, "Cache-Control", "no-store");
     w->subscriber.fn = watcher_pump;
     w->subscriber.arg = w;
-    events_subscribe(engine_events(w->op.native->base.engine), &w->subscriber);
-    w->stream = sse_start(rq, &watcher_ops, w);
+    events_subscribe(engine_events(w->call.base->engine), &w->subscriber);
+    call_stream_sse(&w->call);
     watcher_pump(w);
 }
 
@@ -164,19 +150,15 @@ static int check_accept(const struct http_request *rq, struct hf_error *err)
 
 void events_handle(struct http_request *rq)
 {
-    struct watcher *w = hf_xalloc(sizeof *w);
+    struct watcher *w = call_begin(rq, &watcher_kind, sizeof *w);
     struct hf_error err;
 
-    native_op_init(&w->op, native_of(rq), &watcher_kind);
     w->helpers = http_role(rq) == ROLE_OWN;
     if (check_accept(rq, &err) < 0 || filter_decode(&w->filter, rq, &err) < 0 ||
-        native_decode_bool(rq, "all", &w->all, &err) < 0 || watcher_decode_start(w, rq, &err) < 0) {
-        watcher_free(w);
-        http_reply_error(rq, &err);
-    } else if (http_method(rq) == HTTP_HEAD_M) {
-        watcher_free(w);
-        http_reply(rq, 200, SSE_TYPE, "", 0);
-    } else {
-        watcher_start(w, rq);
-    }
+        native_decode_bool(rq, "all", &w->all, &err) < 0 || watcher_decode_start(w, rq, &err) < 0)
+        call_fail(&w->call, &err);
+    else if (http_method(rq) == HTTP_HEAD_M)
+        http_reply(call_end(&w->call), 200, SSE_TYPE, "", 0);
+    else
+        watcher_start(w);
 }

@@ -8,23 +8,6 @@
 
 #include "base/text.h"
 
-struct json_out json_reply_open(struct native *n)
-{
-    struct json_out o;
-
-    buf_clear(&n->base.scratch);
-    json_out_init(&o, &n->base.scratch);
-    json_open(&o, '{');
-    return o;
-}
-
-void json_reply_send(struct http_request *rq, int status, struct json_out *o)
-{
-    json_close(o, '}');
-    assert(o->depth == 0);
-    http_reply_json(rq, status, o->buf);
-}
-
 void json_reply_process(struct http_request *rq, int status, struct process *p)
 {
     struct native *n = native_of(rq);

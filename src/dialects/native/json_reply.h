@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_reply.h - JSON replies, written into the dialect's scratch buffer
- *
- * json_reply_open() begins an object, json_reply_send() closes it and replies; do not return to the
- * loop in between. Layer: dialects.
+ * json_reply.h - parts of the JSON replies of several handlers. Layer: dialects.
  */
 #ifndef HF_DIALECTS_NATIVE_JSON_REPLY_H
 #define HF_DIALECTS_NATIVE_JSON_REPLY_H
@@ -13,9 +10,6 @@
 #include "dialects/native/native_context.h"
 #include "engine/journal/headtail.h"
 #include "engine/process.h"
-
-struct json_out json_reply_open(struct native *n);
-void json_reply_send(struct http_request *rq, int status, struct json_out *o);
 
 /* Replies with the process object. */
 void json_reply_process(struct http_request *rq, int status, struct process *p);

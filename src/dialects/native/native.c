@@ -29,9 +29,8 @@ struct native *native_new(struct engine *e, struct auth *auth, const struct nati
     else
         http_options_default(&n->http);
     links_start(n);
-    list_init(&n->ops);
     list_init(&n->spawning);
-    list_init(&n->clients);
+    list_init(&n->connects);
     list_init(&n->reloads);
     n->base.table = (struct route_table){
         .prefix = "",
@@ -45,17 +44,9 @@ struct native *native_new(struct engine *e, struct auth *auth, const struct nati
 
 void native_free(struct native *n)
 {
-    struct list *it, *tmp;
-
     if (n == NULL)
         return;
     pending_free(&n->base.pending);
-    list_for_each (it, tmp, &n->ops) {
-        struct op *op = list_entry(it, struct op, link);
-
-        op->kind->on_free(op);
-    }
-    assert(list_is_empty(&n->ops));
     buf_fini(&n->base.scratch);
     buf_fini(&n->joined);
     free(n);
@@ -73,16 +64,8 @@ void native_refuse_new(struct native *n)
 
 void native_drain(struct native *n)
 {
-    struct list *it, *tmp;
-
-    n->closed = n->draining = true;
+    n->closed = n->base.draining = true;
     pending_drain(&n->base.pending);
-    list_for_each (it, tmp, &n->ops) {
-        struct op *op = list_entry(it, struct op, link);
-
-        if (op->kind->on_drain != NULL)
-            op->kind->on_drain(op);
-    }
 }
 
 struct native *native_of(const struct http_request *rq)
@@ -93,26 +76,6 @@ struct native *native_of(const struct http_request *rq)
 struct native *native_of_call(const struct call *c)
 {
     return (struct native *)c->base;
-}
-
-void native_call_drain(struct call *c)
-{
-    struct hf_error err;
-
-    native_check_open(native_of_call(c), &err);
-    call_fail(c, &err);
-}
-
-void native_op_init(struct op *op, struct native *n, const struct op_kind *kind)
-{
-    op->native = n;
-    op->kind = kind;
-    list_append(&n->ops, &op->link);
-}
-
-void native_op_fini(struct op *op)
-{
-    list_remove(&op->link);
 }
 
 int native_wait_begin(struct native *n, const struct http_request *rq, struct hf_error *err)
@@ -141,7 +104,6 @@ void native_wait_end(struct native *n)
 int native_check_open(const struct native *n, struct hf_error *err)
 {
     if (n->closed)
-        return hf_fail(err, HF_E_shutting_down,
-                       "the daemon is shutting down and starts nothing new; reconnect");
+        return hf_fail(err, HF_E_shutting_down, NATIVE_CLOSED_TEXT);
     return 0;
 }

@@ -10,10 +10,10 @@
 
 static void reply_status(struct http_request *rq, int code, const char *status)
 {
-    struct json_out o = json_reply_open(native_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "status", status);
-    json_reply_send(rq, code, &o);
+    dialect_reply_send(rq, code, &o);
 }
 
 void healthz_handle(struct http_request *rq)
@@ -135,7 +135,7 @@ static void write_names(struct json_out *o, const char *key, const char *const *
 void info_handle(struct http_request *rq)
 {
     struct native *n = native_of(rq);
-    struct json_out o = json_reply_open(n);
+    struct json_out o = dialect_reply_open(&n->base);
     struct engine_stats s;
 
     engine_stats(n->base.engine, &s);
@@ -152,14 +152,14 @@ void info_handle(struct http_request *rq)
     write_features(n, &o);
     write_confinement(&n->info, &o);
     write_limits(n, &o);
-    json_reply_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* For a platform that suspends idle sandboxes: is anything active, and if not, since when? */
 void activity_handle(struct http_request *rq)
 {
     struct native *n = native_of(rq);
-    struct json_out o = json_reply_open(n);
+    struct json_out o = dialect_reply_open(&n->base);
     struct engine_stats s;
     struct http_stats h = {0};
     int64_t last, idle;
@@ -174,7 +174,7 @@ void activity_handle(struct http_request *rq)
     json_ku64(&o, "connections", h.connections);
     json_ktime(&o, "last_activity_at", last);
     json_kint(&o, "idle_ms", idle > 0 ? idle : 0);
-    json_reply_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void openapi_handle(struct http_request *rq)

@@ -66,68 +66,46 @@ static void write_credentials(struct json_out *o, const struct native *n)
 void token_handle(struct http_request *rq)
 {
     struct native *n = native_of(rq);
-    struct json_out o = json_reply_open(n);
+    struct json_out o = dialect_reply_open(&n->base);
 
     write_credentials(&o, n);
-    json_reply_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- reloading ---------------------------------------------------------------------------- */
 
 struct native_token_reload {
-    struct op op;
+    struct call call;
     struct list link; /* of native.reloads */
-    struct http_request *rq;
     uint32_t req;
 };
 
-static void reload_free(struct native_token_reload *r)
+static void reload_release(struct call *c)
 {
-    native_wait_end(r->op.native);
-    list_remove(&r->link);
-    native_op_fini(&r->op);
-    free(r);
+    native_wait_end(native_of_call(c));
+    list_remove(&list_entry(c, struct native_token_reload, call)->link);
 }
 
-static void reload_on_disconnect(void *user)
-{
-    reload_free(user);
-}
+static const struct call_kind reload_kind = {
+    .release = reload_release,
+    .drain_text = "the worker is being replaced and rereads the files afterwards",
+};
 
 static void reload_fail(struct native_token_reload *r, enum hf_code code, const char *detail)
 {
-    struct http_request *rq = r->rq;
     struct hf_error err = {0};
 
     hf_fail(&err, code, "%s", detail);
-    reload_free(r);
-    http_reply_error(rq, &err);
+    call_fail(&r->call, &err);
 }
-
-static void reload_on_drain(struct op *op)
-{
-    reload_fail(list_entry(op, struct native_token_reload, op), HF_E_shutting_down,
-                "the worker is being replaced and rereads the files afterwards");
-}
-
-static void reload_on_free(struct op *op)
-{
-    reload_free(list_entry(op, struct native_token_reload, op));
-}
-
-static const struct op_kind reload_kind = {.on_drain = reload_on_drain, .on_free = reload_on_free};
 
 static void reload_reply(struct native_token_reload *r, bool changed)
 {
-    struct http_request *rq = r->rq;
-    struct native *n = r->op.native;
-    struct json_out o;
+    struct json_out o = dialect_reply_open(r->call.base);
 
-    reload_free(r);
-    o = json_reply_open(n);
     json_kbool(&o, "changed", changed);
-    write_credentials(&o, n);
-    json_reply_send(rq, 200, &o);
+    write_credentials(&o, native_of_call(&r->call));
+    call_send(&r->call, 200, &o);
 }
 
 void native_on_reloaded(struct native *n, uint32_t req, int error, bool changed)
@@ -176,12 +154,9 @@ void reload_handle(struct http_request *rq)
         http_reply_error(rq, &err);
         return;
     }
-    r = hf_xalloc(sizeof *r);
-    r->rq = rq;
+    r = call_begin(rq, &reload_kind, sizeof *r);
     r->req = ++n->last_reload == 0 ? ++n->last_reload : n->last_reload;
-    native_op_init(&r->op, n, &reload_kind);
     list_append(&n->reloads, &r->link);
-    http_set_user(rq, r, reload_on_disconnect);
     if (engine_request_reload(n->base.engine, r->req, grace_ms) < 0)
         reload_fail(r, HF_E_internal,
                     "the keeper did not accept the request; see the daemon's log");

@@ -23,7 +23,7 @@ void output_events_send(struct output_events *e, const char *event, uint64_t id)
 static void send_output(struct output_events *e, uint64_t at, enum stream stream, const char *bytes,
                         size_t len)
 {
-    struct json_out o = json_reply_open(e->native);
+    struct json_out o = dialect_reply_open(&e->native->base);
 
     json_ku64(&o, "offset", at);
     json_kstr(&o, "stream", stream_name(stream));
@@ -74,7 +74,7 @@ void output_events_gap(struct output_events *e, uint64_t from, uint64_t to)
     struct json_out o;
 
     output_events_flush(e);
-    o = json_reply_open(e->native);
+    o = dialect_reply_open(&e->native->base);
     json_ku64(&o, "from", from);
     json_ku64(&o, "to", to);
     json_close(&o, '}');

@@ -70,7 +70,7 @@ static void write_gap(struct json_out *o, const struct output_range *r)
 
 void output_json(struct http_request *rq, struct process *p, const struct output_range *range)
 {
-    struct json_out o = json_reply_open(native_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
     struct output_range r = *range;
     struct process_view v;
     uint64_t next;
@@ -90,5 +90,5 @@ void output_json(struct http_request *rq, struct process *p, const struct output
     if (next < v.exit->offset)
         v.running = true;
     process_json_exit(&o, process_exit_of(&v));
-    json_reply_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }

@@ -18,37 +18,15 @@
 #define RAW_SMALL_BYTES (256 * 1024)
 
 struct raw_range {
-    struct op op;
-    struct http_stream *stream;
+    struct call call;
     struct process *process; /* referenced */
     struct output_range r;   /* r.from is the next byte */
 };
 
-static void raw_free(struct raw_range *x)
+static void raw_release(struct call *c)
 {
-    native_op_fini(&x->op);
-    process_unref(x->process);
-    free(x);
+    process_unref(list_entry(c, struct raw_range, call)->process);
 }
-
-static void raw_on_disconnect(void *arg)
-{
-    raw_free(arg);
-}
-
-static void raw_abort(struct raw_range *x)
-{
-    http_stream_abort(x->stream);
-    raw_free(x);
-}
-
-static void raw_on_free(struct op *op)
-{
-    raw_free(list_entry(op, struct raw_range, op));
-}
-
-/* The range is bounded, so a shutdown lets it finish. */
-static const struct op_kind raw_kind = {.on_drain = NULL, .on_free = raw_on_free};
 
 /* Sends one slice; skips those of the other stream. */
 static void raw_step(struct raw_range *x, const struct journal *j)
@@ -60,44 +38,45 @@ static void raw_step(struct raw_range *x, const struct journal *j)
 
     x->r.from += s.len;
     if (output_wants(&x->r, s.stream))
-        http_stream_write(x->stream, &iov, 1);
+        http_stream_write(x->call.out, &iov, 1);
 }
 
-static void raw_pump(void *arg)
+static void raw_pump(struct call *c)
 {
-    struct raw_range *x = arg;
+    struct raw_range *x = list_entry(c, struct raw_range, call);
     struct journal *j = process_journal(x->process);
 
-    while (x->r.from < x->r.to && http_stream_ready(x->stream)) {
+    while (x->r.from < x->r.to && http_stream_ready(c->out)) {
         if (x->r.from < journal_first(j)) {
-            raw_abort(x);
+            call_stream_abort(c);
             return;
         }
-        if (!http_stream_has_time(x->stream))
+        if (!http_stream_has_time(c->out))
             return;
         raw_step(x, j);
     }
-    if (x->r.from == x->r.to) {
-        http_stream_end(x->stream);
-        raw_free(x);
-    }
+    if (x->r.from == x->r.to)
+        call_stream_end(c);
 }
 
-static const struct http_stream_ops raw_ops = {.on_drain = raw_pump,
-                                               .on_disconnect = raw_on_disconnect};
+/* The range is bounded, so a shutdown lets it finish. */
+static const struct call_kind raw_kind = {
+    .release = raw_release,
+    .drain = call_outlast_drain,
+    .room = raw_pump,
+};
 
 static void reply_stream(struct http_request *rq, struct process *p, const struct output_range *r)
 {
-    struct raw_range *x = hf_xalloc(sizeof *x);
+    struct raw_range *x = call_begin(rq, &raw_kind, sizeof *x);
     bool head =
         http_method(rq) == HTTP_HEAD_M; /* nothing is streamed, and the stream ends itself */
 
-    native_op_init(&x->op, native_of(rq), &raw_kind);
     x->process = process_ref(p);
     x->r = *r;
-    x->stream = http_stream_start(rq, 200, RAW_TYPE, &raw_ops, x);
+    call_stream(&x->call, 200, RAW_TYPE);
     if (!head)
-        raw_pump(x);
+        raw_pump(&x->call);
 }
 
 static void reply_filtered(struct http_request *rq, const struct journal *j,

@@ -41,7 +41,7 @@ static bool sse_exited(struct follow *f, const struct exit_record *e)
     struct json_out o;
 
     output_events_flush(events);
-    o = json_reply_open(events->native);
+    o = dialect_reply_open(&events->native->base);
     process_json_exit(&o, e);
     json_ku64(&o, "offset", at);
     json_close(&o, '}');

@@ -9,12 +9,11 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "dialects/common/caller.h"
+#include "dialects/common/follow.h"
 #include "dialects/native/native_context.h"
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
 #include "dialects/native/output/asciicast.h"
-#include "engine/stream/viewer.h"
 
 #define CAST_TYPE "application/x-asciicast"
 #define CAST_SLICE_BYTES (16 * 1024) /* half a millisecond; escaping makes up to six times that */
@@ -23,12 +22,10 @@
 #define PIPE_COLS 80
 
 struct recording {
-    struct op op;
+    struct native *native;
+    const struct journal *journal; /* the process's */
     struct http_stream *stream;
-    struct process *process; /* referenced */
-    struct viewer *viewer;   /* NULL without follow */
     struct asciicast cast;
-    uint64_t at, to;         /* without follow: what remains to be written */
     struct journal_mark now; /* in effect at the next byte */
 };
 
@@ -43,10 +40,9 @@ struct recording_request {
 /* Every mark up to the next byte, in order: each may carry a new size. */
 static void sync_marks(struct recording *x, uint64_t at)
 {
-    const struct journal *j = process_journal(x->process);
     struct journal_mark m;
 
-    while (journal_mark_from(j, x->now.number + 1, &m) && m.at <= at) {
+    while (journal_mark_from(x->journal, x->now.number + 1, &m) && m.at <= at) {
         x->now = m;
         asciicast_resize(&x->cast, m.time_ms, m.rows, m.cols);
     }
@@ -57,7 +53,7 @@ static void skip_marks(struct recording *x, uint64_t at)
 {
     struct journal_mark m;
 
-    if (!journal_mark_at(process_journal(x->process), at, &m) || m.number + 1 <= x->now.number + 1)
+    if (!journal_mark_at(x->journal, at, &m) || m.number + 1 <= x->now.number + 1)
         return;
     x->now = m;
     asciicast_resize(&x->cast, m.time_ms, m.rows, m.cols);
@@ -65,7 +61,6 @@ static void skip_marks(struct recording *x, uint64_t at)
 
 static void feed(struct recording *x, const struct slice *s)
 {
-    const struct journal *j = process_journal(x->process);
     size_t done = 0;
 
     while (done < s->len) {
@@ -73,7 +68,7 @@ static void feed(struct recording *x, const struct slice *s)
         struct journal_mark next;
 
         sync_marks(x, s->at + done);
-        if (journal_mark_from(j, x->now.number + 1, &next) && next.at - (s->at + done) < n)
+        if (journal_mark_from(x->journal, x->now.number + 1, &next) && next.at - (s->at + done) < n)
             n = (size_t)(next.at - (s->at + done));
         asciicast_output(&x->cast, x->now.time_ms, (int8_t)s->stream, s->bytes + done, n);
         done += n;
@@ -83,184 +78,146 @@ static void feed(struct recording *x, const struct slice *s)
 /* Lines are collected in the dialect's own buffer and sent in one piece. */
 static void lines_begin(struct recording *x)
 {
-    buf_clear(&x->op.native->base.scratch);
+    buf_clear(&x->native->base.scratch);
 }
 
 static void lines_send(struct recording *x)
 {
-    struct buf *b = &x->op.native->base.scratch;
+    struct buf *b = &x->native->base.scratch;
     struct iovec iov = {buf_data(b), b->len};
 
     if (b->len > 0)
         http_stream_write(x->stream, &iov, 1);
 }
 
-/* --- the end --------------------------------------------------------------------- */
-
-static void recording_free(struct recording *x)
+static void write_gap(struct recording *x, uint64_t from, uint64_t to)
 {
-    viewer_detach(x->viewer);
-    native_op_fini(&x->op);
-    process_unref(x->process);
-    free(x);
-}
-
-static void recording_end(struct recording *x)
-{
-    lines_begin(x);
-    asciicast_flush(&x->cast);
-    lines_send(x);
-    http_stream_end(x->stream);
-    recording_free(x);
-}
-
-/* A range is bounded, so a shutdown lets it finish. A followed recording is reset: a regular end
- * would mean that the process has exited. */
-static void recording_on_drain(struct op *op)
-{
-    struct recording *x = list_entry(op, struct recording, op);
-
-    if (x->viewer == NULL)
-        return;
-    http_stream_abort(x->stream);
-    recording_free(x);
-}
-
-static void recording_on_free(struct op *op)
-{
-    recording_free(list_entry(op, struct recording, op));
-}
-
-static const struct op_kind recording_kind = {.on_drain = recording_on_drain,
-                                              .on_free = recording_on_free};
-
-static void recording_on_disconnect(void *arg)
-{
-    recording_free(arg);
-}
-
-/* --- a range ---------------------------------------------------------------------- */
-
-static void range_step(struct recording *x, const struct journal *j)
-{
-    uint64_t first = journal_first(j), left;
-    struct slice s;
-
-    lines_begin(x);
-    if (x->at < first) {
-        uint64_t to = first < x->to ? first : x->to;
-
-        asciicast_gap(&x->cast, x->at, to);
-        x->at = to;
-        skip_marks(x, to);
-    }
-    left = x->to - x->at;
-    s = journal_slice(j, x->at, left < CAST_SLICE_BYTES ? left : CAST_SLICE_BYTES);
-    feed(x, &s);
-    x->at += s.len;
-    if (x->at == x->to)
-        sync_marks(x, x->at);
-    lines_send(x);
-}
-
-static void range_pump(void *arg)
-{
-    struct recording *x = arg;
-    const struct journal *j = process_journal(x->process);
-
-    while (x->at < x->to && http_stream_ready(x->stream)) {
-        if (!http_stream_has_time(x->stream))
-            return;
-        range_step(x, j);
-    }
-    if (x->at == x->to)
-        recording_end(x);
-}
-
-static const struct http_stream_ops range_ops = {.on_drain = range_pump,
-                                                 .on_disconnect = recording_on_disconnect};
-
-/* --- following ---------------------------------------------------------------------- */
-
-static bool follow_ready(void *arg)
-{
-    struct recording *x = arg;
-
-    return x->stream != NULL && http_stream_ready(x->stream);
-}
-
-static void follow_bytes(void *arg, const struct slice *s)
-{
-    struct recording *x = arg;
-
-    lines_begin(x);
-    feed(x, s);
-    lines_send(x);
-}
-
-static void follow_gap(void *arg, uint64_t from, uint64_t to)
-{
-    struct recording *x = arg;
-
     lines_begin(x);
     asciicast_gap(&x->cast, from, to);
     skip_marks(x, to);
     lines_send(x);
 }
 
-static void follow_exited(void *arg, const struct exit_record *e)
+/* The bytes held back will not become a character. */
+static void write_end(struct recording *x)
 {
-    (void)e;
-    recording_end(arg);
-}
-
-/* Reports a new size at once, before any output at that size, if everything before it was sent. */
-static void follow_notice(void *arg, const struct viewer_notice *n)
-{
-    struct recording *x = arg;
-
-    if (n->kind != NOTICE_SIZE || !follow_ready(x) ||
-        viewer_offset(x->viewer) < journal_next(process_journal(x->process)))
-        return;
     lines_begin(x);
-    sync_marks(x, viewer_offset(x->viewer));
+    asciicast_flush(&x->cast);
     lines_send(x);
 }
 
-static const struct viewer_ops viewer_ops = {
-    .ready = follow_ready,
+/* --- a range ---------------------------------------------------------------------- */
+
+struct recording_range {
+    struct call call;
+    struct recording recording;
+    struct process *process; /* referenced */
+    uint64_t at, to;         /* what remains to be written */
+};
+
+static void range_release(struct call *c)
+{
+    process_unref(list_entry(c, struct recording_range, call)->process);
+}
+
+static void range_step(struct recording_range *r)
+{
+    struct recording *x = &r->recording;
+    uint64_t first = journal_first(x->journal), left;
+    struct slice s;
+
+    if (r->at < first) {
+        uint64_t to = first < r->to ? first : r->to;
+
+        write_gap(x, r->at, to);
+        r->at = to;
+    }
+    lines_begin(x);
+    left = r->to - r->at;
+    s = journal_slice(x->journal, r->at, left < CAST_SLICE_BYTES ? left : CAST_SLICE_BYTES);
+    feed(x, &s);
+    r->at += s.len;
+    if (r->at == r->to)
+        sync_marks(x, r->at);
+    lines_send(x);
+}
+
+static void range_pump(struct call *c)
+{
+    struct recording_range *r = list_entry(c, struct recording_range, call);
+
+    while (r->at < r->to && http_stream_ready(c->out)) {
+        if (!http_stream_has_time(c->out))
+            return;
+        range_step(r);
+    }
+    if (r->at == r->to) {
+        write_end(&r->recording);
+        call_stream_end(c);
+    }
+}
+
+/* A range is bounded, so a shutdown lets it finish. */
+static const struct call_kind range_kind = {
+    .release = range_release,
+    .drain = call_outlast_drain,
+    .room = range_pump,
+};
+
+/* --- following ---------------------------------------------------------------------- */
+
+/* A drain resets it: a regular end would mean that the process has exited. */
+struct recording_follow {
+    struct follow follow;
+    struct recording recording;
+    const struct recording_request *request; /* until it has started */
+};
+
+static struct recording *recording_of(struct follow *f)
+{
+    return &list_entry(f, struct recording_follow, follow)->recording;
+}
+
+static void follow_bytes(struct follow *f, const struct slice *s)
+{
+    struct recording *x = recording_of(f);
+
+    lines_begin(x);
+    feed(x, s);
+    lines_send(x);
+}
+
+static void follow_gap(struct follow *f, uint64_t from, uint64_t to)
+{
+    write_gap(recording_of(f), from, to);
+}
+
+static bool follow_exited(struct follow *f, const struct exit_record *e)
+{
+    (void)e;
+    write_end(recording_of(f));
+    return true;
+}
+
+/* Reports a new size at once, before any output at that size, if everything before it was sent. */
+static void follow_notice(struct follow *f, const struct viewer_notice *n)
+{
+    struct recording *x = recording_of(f);
+
+    if (n->kind != NOTICE_SIZE || f->viewer == NULL || !http_stream_ready(f->out) ||
+        viewer_offset(f->viewer) < journal_next(x->journal))
+        return;
+    lines_begin(x);
+    sync_marks(x, viewer_offset(f->viewer));
+    lines_send(x);
+}
+
+static const struct follow_ops follow_ops = {
     .bytes = follow_bytes,
     .gap = follow_gap,
     .exited = follow_exited,
     .notice = follow_notice,
 };
-
-static void follow_on_drain(void *arg)
-{
-    struct recording *x = arg;
-
-    viewer_pump(x->viewer);
-}
-
-static const struct http_stream_ops follow_ops = {.on_drain = follow_on_drain,
-                                                  .on_disconnect = recording_on_disconnect};
-
-static int follow_attach(struct recording *x, const struct http_request *rq, uint64_t from,
-                         struct hf_error *err)
-{
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET,
-        .offset = from,
-        .read_only = true,
-        .guest = caller_is_guest(rq),
-        .name = http_peer(rq),
-        .only_stream = -1,
-        .slice_bytes = CAST_SLICE_BYTES,
-        .heavy = true,
-    };
-
-    return viewer_attach(x->process, &o, &viewer_ops, x, &x->viewer, err);
-}
 
 /* --- decoding requests ------------------------------------------------------------ */
 
@@ -320,17 +277,18 @@ static int recording_resolve(struct recording_request *a, struct process *p, str
 /* --- the reply -------------------------------------------------------------------- */
 
 /* Second 0 is the start of the process, or the first byte of a range that starts later. */
-static void cast_init(struct recording *x, uint64_t from)
+static void recording_init(struct recording *x, struct native *n, struct process *p, uint64_t from)
 {
-    struct native *n = x->op.native;
     struct process_view v;
 
-    process_view(x->process, &v);
+    process_view(p, &v);
+    x->native = n;
+    x->journal = process_journal(p);
     x->cast.out = &n->base.scratch;
     x->cast.text = &n->joined;
     x->cast.cook = !v.pty;
     x->cast.lane = -1;
-    if (!journal_mark_at(process_journal(x->process), from, &x->now))
+    if (!journal_mark_at(x->journal, from, &x->now))
         x->now = (struct journal_mark){
             .number = UINT64_MAX, .time_ms = v.created_ms, .rows = v.rows, .cols = v.cols};
     x->cast.base_ms = from == 0 ? v.created_ms : x->now.time_ms;
@@ -338,15 +296,17 @@ static void cast_init(struct recording *x, uint64_t from)
     x->cast.cols = v.pty ? x->now.cols : PIPE_COLS;
 }
 
-static void write_head(struct recording *x)
+static void write_head(struct recording *x, const struct process_view *v,
+                       const struct recording_request *a)
 {
-    struct process_view v;
-
-    process_view(x->process, &v);
+    lines_begin(x);
     asciicast_begin(&x->cast, &(struct asciicast_head){
-                                  .title = v.title != NULL ? v.title : v.label,
-                                  .command = v.command,
+                                  .title = v->title != NULL ? v->title : v->label,
+                                  .command = v->command,
                               });
+    if (a->gap_from < a->from)
+        asciicast_gap(&x->cast, a->gap_from, a->from);
+    lines_send(x);
 }
 
 static void add_headers(struct http_request *rq, const struct recording_request *a,
@@ -369,33 +329,57 @@ static void add_headers(struct http_request *rq, const struct recording_request 
     http_add_header(rq, "Content-Disposition", text);
 }
 
-static void recording_start(struct http_request *rq, struct process *p,
-                            const struct recording_request *a)
+static void range_start(struct http_request *rq, struct process *p,
+                        const struct recording_request *a, const struct process_view *v)
 {
-    struct recording *x = hf_xalloc(sizeof *x);
+    struct recording_range *r = call_begin(rq, &range_kind, sizeof *r);
+
+    r->process = process_ref(p);
+    r->at = a->from;
+    r->to = a->to;
+    recording_init(&r->recording, native_of(rq), p, a->from);
+    add_headers(rq, a, v);
+    call_stream(&r->call, 200, CAST_TYPE);
+    r->recording.stream = r->call.out;
+    write_head(&r->recording, v, a);
+    range_pump(&r->call);
+}
+
+static void follow_headers(struct http_request *rq)
+{
+    const struct recording_follow *r = http_user(rq);
     struct process_view v;
+
+    process_view(r->follow.process, &v);
+    add_headers(rq, r->request, &v);
+}
+
+static void follow_start(struct http_request *rq, struct process *p,
+                         const struct recording_request *a, const struct process_view *v)
+{
+    const struct follow_open o = {
+        .type = CAST_TYPE,
+        .headers = follow_headers,
+        .viewer =
+            {
+                .since = SINCE_OFFSET,
+                .offset = a->from,
+                .only_stream = -1,
+                .slice_bytes = CAST_SLICE_BYTES,
+                .heavy = true,
+            },
+    };
+    struct recording_follow *r = hf_xalloc(sizeof *r);
     struct hf_error err;
 
-    process_view(p, &v);
-    native_op_init(&x->op, native_of(rq), &recording_kind);
-    x->process = process_ref(p);
-    x->at = a->from;
-    x->to = a->to;
-    cast_init(x, a->from);
-    if (a->follow && follow_attach(x, rq, a->from, &err) < 0) {
-        recording_free(x);
+    r->request = a;
+    recording_init(&r->recording, native_of(rq), p, a->from);
+    if (follow_begin(&r->follow, &follow_ops, rq, p, &o, &err) < 0) {
         http_reply_error(rq, &err);
         return;
     }
-    add_headers(rq, a, &v);
-    x->stream = http_stream_start(rq, 200, CAST_TYPE, a->follow ? &follow_ops : &range_ops, x);
-    lines_begin(x);
-    write_head(x);
-    if (a->gap_from < a->from)
-        asciicast_gap(&x->cast, a->gap_from, a->from);
-    lines_send(x);
-    if (!a->follow)
-        range_pump(x);
+    r->recording.stream = r->follow.out;
+    write_head(&r->recording, v, a);
 }
 
 void recording_handle(struct http_request *rq)
@@ -411,11 +395,13 @@ void recording_handle(struct http_request *rq)
         http_reply_error(rq, &err);
         return;
     }
+    process_view(p, &v);
     if (http_method(rq) == HTTP_HEAD_M) {
-        process_view(p, &v);
         add_headers(rq, &request, &v);
         http_reply(rq, 200, CAST_TYPE, "", 0);
-        return;
+    } else if (request.follow) {
+        follow_start(rq, p, &request, &v);
+    } else {
+        range_start(rq, p, &request, &v);
     }
-    recording_start(rq, p, &request);
 }

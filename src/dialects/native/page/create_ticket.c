@@ -74,12 +74,12 @@ void tickets_handle(struct http_request *rq)
         return;
     }
     strncat(url, ticket, sizeof url - strlen(url) - 1);
-    o = json_reply_open(native_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&o, "ticket", ticket);
     json_kstr(&o, "url", url);
     json_kstr(&o, "role", http_role_name(role));
     json_ktime(&o, "expires_at", expires_ms);
-    json_reply_send(rq, 201, &o);
+    dialect_reply_send(rq, 201, &o);
     /* A ticket is a secret for a minute: wipe it from the scratch buffer. */
     buf_wipe(&native_of(rq)->base.scratch);
     hf_wipe(ticket, sizeof ticket);

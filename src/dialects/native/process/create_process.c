@@ -20,51 +20,36 @@
 #define HASH_LEN 64
 
 struct create {
-    struct op op;
-    struct http_request *rq; /* NULL: the client has disconnected; the process keeps running */
-    struct list link;        /* in native.spawning, or in a leader's followers */
+    struct call call;
+    struct list link; /* in native.spawning, or in a leader's followers */
     struct list followers;
     char *key;
     char hash[HASH_LEN + 1];
 };
 
-static void create_free(struct create *c)
+static void create_release(struct call *call)
 {
+    struct create *c = list_entry(call, struct create, call);
+
     while (!list_is_empty(&c->followers))
         list_remove(c->followers.next);
     list_remove(&c->link);
-    native_op_fini(&c->op);
     free(c->key);
-    free(c);
 }
 
-static void create_on_free(struct op *op)
-{
-    create_free(list_entry(op, struct create, op));
-}
-
-/* A start takes milliseconds, so a shutdown waits for its reply. */
-static const struct op_kind create_kind = {.on_drain = NULL, .on_free = create_on_free};
-
-static void create_on_disconnect(void *user)
-{
-    struct create *c = user;
-
-    c->rq = NULL;
-}
+/* A start takes milliseconds, so a shutdown waits for its reply. If the client disconnects, the
+ * process keeps running. */
+static const struct call_kind create_kind = {.stays = true, .release = create_release};
 
 static struct create *create_new(struct http_request *rq, const char *key, const char *hash)
 {
-    struct create *c = hf_xalloc(sizeof *c);
+    struct create *c = call_begin(rq, &create_kind, sizeof *c);
 
-    native_op_init(&c->op, native_of(rq), &create_kind);
-    c->rq = rq;
     list_init(&c->link);
     list_init(&c->followers);
     c->key = hf_xstrdup(key);
     if (hash != NULL)
         memcpy(c->hash, hash, sizeof c->hash);
-    http_set_user(rq, c, create_on_disconnect);
     return c;
 }
 
@@ -84,9 +69,8 @@ static void reply_created(struct http_request *rq, struct process *p, bool repla
 static void create_reply(struct create *c, struct process *p, const struct hf_error *err,
                          bool replay)
 {
-    struct http_request *rq = c->rq;
+    struct http_request *rq = call_end(&c->call);
 
-    create_free(c);
     if (rq == NULL)
         return;
     if (p == NULL)
@@ -193,10 +177,8 @@ static int create_spawn(struct http_request *rq, const json_t *body, const char 
         if (key != NULL)
             list_append(&n->spawning, &c->link);
         rc = engine_spawn(n->base.engine, &request.spec, create_on_spawned, c, err);
-        if (rc < 0) {
-            http_set_user(rq, NULL, NULL);
-            create_free(c);
-        }
+        if (rc < 0)
+            call_end(&c->call);
     }
     spawn_request_fini(&request);
     return rc;

@@ -46,5 +46,5 @@ void process_get_handle(struct http_request *rq)
     json_out_init(&o, &n->base.scratch);
     json_reply_process_open(&o, p);
     write_recent(p, &o);
-    json_reply_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }

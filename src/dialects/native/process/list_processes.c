@@ -79,9 +79,9 @@ void list_handle(struct http_request *rq)
     if (page_decode(&pg, rq, &err) < 0) {
         http_reply_error(rq, &err);
     } else {
-        o = json_reply_open(n);
+        o = dialect_reply_open(&n->base);
         page_write(&pg, n->base.engine, &o);
-        json_reply_send(rq, 200, &o);
+        dialect_reply_send(rq, 200, &o);
     }
     filter_fini(&pg.filter);
 }

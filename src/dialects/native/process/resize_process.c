@@ -43,8 +43,8 @@ void resize_handle(struct http_request *rq)
         return;
     }
     process_view(p, &v);
-    o = json_reply_open(native_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     json_kint(&o, "rows", v.rows);
     json_kint(&o, "cols", v.cols);
-    json_reply_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }

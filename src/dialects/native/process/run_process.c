@@ -22,8 +22,7 @@ struct gathered {
 };
 
 struct run_process {
-    struct op op;
-    struct http_request *rq; /* NULL: the client has disconnected */
+    struct call call;
     struct process *process; /* NULL until started; referenced */
     struct viewer *viewer;
     struct gathered *gathered; /* NULL: the ring has all of it */
@@ -43,54 +42,47 @@ static void gathered_free(struct gathered *g)
     free(g);
 }
 
-static void run_free(struct run_process *r)
+static void run_release(struct call *c)
 {
+    struct run_process *r = list_entry(c, struct run_process, call);
+
     viewer_detach(r->viewer);
     process_unref(r->process);
     gathered_free(r->gathered);
-    native_op_fini(&r->op);
-    free(r);
-}
-
-static void run_on_free(struct op *op)
-{
-    run_free(list_entry(op, struct run_process, op));
 }
 
 /* The process keeps running under the worker that replaces this one. */
-static void run_on_drain(struct op *op)
+static void run_drain(struct call *c)
 {
-    struct run_process *r = list_entry(op, struct run_process, op);
+    struct run_process *r = list_entry(c, struct run_process, call);
     struct process_view v;
     struct hf_error err;
 
-    if (r->process == NULL || r->rq == NULL)
+    if (r->process == NULL)
         return; /* the reply to the start is imminent */
     process_view(r->process, &v);
     hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; look up process %s afterwards",
             v.id);
-    http_reply_error(r->rq, &err);
-    run_free(r);
+    call_fail(c, &err);
 }
 
-static const struct op_kind run_kind = {.on_drain = run_on_drain, .on_free = run_on_free};
-
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+static void run_disconnected(struct call *c)
 {
-    (void)arg, (void)p, (void)s;
-}
+    struct run_process *r = list_entry(c, struct run_process, call);
 
-static void run_on_disconnect(void *user)
-{
-    struct run_process *r = user;
-
-    r->rq = NULL;
     if (r->process == NULL)
         return; /* run_on_spawned() handles it */
     if (!r->keep)
-        process_terminate(r->process, -1, "detach", ignore_end, NULL);
-    run_free(r);
+        process_terminate(r->process, -1, "detach", NULL, NULL);
+    call_end(c);
 }
+
+static const struct call_kind run_kind = {
+    .stays = true,
+    .release = run_release,
+    .disconnected = run_disconnected,
+    .drain = run_drain,
+};
 
 /* --- output ----------------------------------------------------------------- */
 
@@ -165,11 +157,12 @@ static void run_gap(void *arg, uint64_t from, uint64_t to)
 
 static uint64_t write_gathered(const struct run_process *r, struct json_out *o)
 {
+    struct native *n = native_of_call(&r->call);
     struct gathered *g = r->gathered;
 
-    json_reply_headtail(r->op.native, o, "stdout", r->pty ? &g->all : &g->out, r->base64);
-    json_reply_headtail(r->op.native, o, "stderr", &g->err, r->base64);
-    return json_reply_headtail(r->op.native, o, "output", &g->all, r->base64);
+    json_reply_headtail(n, o, "stdout", r->pty ? &g->all : &g->out, r->base64);
+    json_reply_headtail(n, o, "stderr", &g->err, r->base64);
+    return json_reply_headtail(n, o, "output", &g->all, r->base64);
 }
 
 /* All output is one stream and in the ring. */
@@ -199,13 +192,14 @@ static void gather_if_needed(struct run_process *r, uint64_t end)
     }
 }
 
-static void run_reply(struct run_process *r, const struct exit_record *x)
+static void run_exited(void *arg, const struct exit_record *x)
 {
+    struct run_process *r = arg;
     uint64_t end = viewer_offset(r->viewer), omitted = 0;
     struct json_out o;
 
     gather_if_needed(r, end);
-    o = json_reply_open(r->op.native);
+    o = dialect_reply_open(r->call.base);
     json_key(&o, "process");
     process_write_json(r->process, &o);
     if (r->gathered != NULL)
@@ -216,15 +210,7 @@ static void run_reply(struct run_process *r, const struct exit_record *x)
     process_json_exit(&o, x);
     json_kbool(&o, "timed_out", x->kind == EXIT_TIMED_OUT);
     json_ku64(&o, "omitted_bytes", omitted);
-    json_reply_send(r->rq, 200, &o);
-}
-
-static void run_exited(void *arg, const struct exit_record *x)
-{
-    struct run_process *r = arg;
-
-    run_reply(r, x);
-    run_free(r);
+    call_send(&r->call, 200, &o);
 }
 
 static const struct viewer_ops run_ops = {
@@ -246,42 +232,35 @@ static int run_attach(struct run_process *r, struct hf_error *err)
 static void run_on_spawned(void *arg, struct process *p, const struct hf_error *why)
 {
     struct run_process *r = arg;
-    struct http_request *rq = r->rq;
     struct hf_error err;
 
     if (p == NULL) {
-        run_free(r);
-        if (rq != NULL)
-            http_reply_error(rq, why);
+        call_fail(&r->call, why);
         return;
     }
     r->process = process_ref(p);
-    if (rq == NULL) {
-        run_on_disconnect(r);
+    if (r->call.rq == NULL) {
+        run_disconnected(&r->call);
     } else if (run_attach(r, &err) < 0) {
-        process_terminate(p, -1, "api", ignore_end, NULL);
-        run_free(r);
-        http_reply_error(rq, &err);
-    } else if (r->op.native->draining) {
-        run_on_drain(&r->op);
+        process_terminate(p, -1, "api", NULL, NULL);
+        call_fail(&r->call, &err);
+    } else if (r->call.base->draining) {
+        run_drain(&r->call);
     }
 }
 
 static struct run_process *run_new(struct http_request *rq, const struct spawn_request *request)
 {
-    struct native *n = native_of(rq);
-    struct run_process *r = hf_xalloc(sizeof *r);
-    uint64_t ring = request->spec.history_bytes > 0 ? (uint64_t)request->spec.history_bytes
-                                                    : engine_options(n->base.engine)->journal_bytes;
+    struct run_process *r = call_begin(rq, &run_kind, sizeof *r);
+    uint64_t ring = request->spec.history_bytes > 0
+                        ? (uint64_t)request->spec.history_bytes
+                        : engine_options(r->call.base->engine)->journal_bytes;
 
-    native_op_init(&r->op, n, &run_kind);
-    r->rq = rq;
     r->max_bytes = (uint64_t)request->max_output_bytes;
     r->gather_at = ring / 2;
     r->base64 = request->base64;
     r->keep = request->keep;
     r->pty = request->spec.pty;
-    http_set_user(rq, r, run_on_disconnect);
     return r;
 }
 
@@ -302,10 +281,8 @@ static int run_begin(struct http_request *rq, struct hf_error *err)
         r = run_new(rq, &request);
         request.spec.quiet_start = true;
         rc = engine_spawn(native_of(rq)->base.engine, &request.spec, run_on_spawned, r, err);
-        if (rc < 0) {
-            http_set_user(rq, NULL, NULL);
-            run_free(r);
-        }
+        if (rc < 0)
+            call_end(&r->call);
     }
     spawn_request_fini(&request);
     return rc;

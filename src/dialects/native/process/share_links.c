@@ -147,11 +147,11 @@ void links_make_handle(struct http_request *rq)
         return;
     }
     snprintf(url, sizeof url, "/?link=%s", secret);
-    o = json_reply_open(n);
+    o = dialect_reply_open(&n->base);
     write_link(&o, &v);
     json_kstr(&o, "token", secret);
     json_kstr(&o, "url", url);
-    json_reply_send(rq, 201, &o);
+    dialect_reply_send(rq, 201, &o);
     /* The link is shown only this once: wipe it. */
     buf_wipe(&n->base.scratch);
     hf_wipe(secret, sizeof secret);
@@ -166,7 +166,7 @@ void links_list_handle(struct http_request *rq)
 
     if (p == NULL)
         return;
-    o = json_reply_open(native_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     json_key(&o, "links");
     json_open(&o, '[');
     for (size_t i = 0; process_share_at(p, i, &v); i++) {
@@ -175,7 +175,7 @@ void links_list_handle(struct http_request *rq)
         json_close(&o, '}');
     }
     json_close(&o, ']');
-    json_reply_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void links_remove_handle(struct http_request *rq)

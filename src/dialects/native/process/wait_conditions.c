@@ -27,7 +27,7 @@ static void waiting_release(struct call *c)
 }
 
 static const struct call_kind waiting_kind = {.release = waiting_release,
-                                              .drain = native_call_drain};
+                                              .drain_text = NATIVE_CLOSED_TEXT};
 
 /* --- the reply ------------------------------------------------------------------------ */
 

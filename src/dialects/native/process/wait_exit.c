@@ -26,7 +26,7 @@ static void exit_wait_release(struct call *c)
 }
 
 static const struct call_kind exit_wait_kind = {.release = exit_wait_release,
-                                                .drain = native_call_drain};
+                                                .drain_text = NATIVE_CLOSED_TEXT};
 
 /* The process as it is now, and whether the timeout came first. */
 static void exit_wait_reply(struct http_request *rq, struct process *p, bool timed_out)
@@ -38,7 +38,7 @@ static void exit_wait_reply(struct http_request *rq, struct process *p, bool tim
     json_out_init(&o, &n->base.scratch);
     json_reply_process_open(&o, p);
     json_kbool(&o, "timed_out", timed_out);
-    json_reply_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 static void exit_wait_on_exit(void *arg, struct process *p)

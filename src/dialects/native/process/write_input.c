@@ -10,102 +10,64 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/input_decode.h"
+#include "dialects/common/stdin_feed.h"
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
 #include "dialects/native/problem.h"
 
 struct write_input {
-    struct op op;
-    struct http_request *rq;
-    struct process *process; /* referenced */
-    struct input_waiter waiter;
-    struct buf held; /* JSON: first the text, then the bytes not written yet */
-    uint64_t accepted_bytes;
+    struct call call;
+    struct stdin_feed feed; /* JSON: holds first the text, then the bytes not written yet */
+    uint64_t total;         /* bytes that the feed has accepted or holds */
     bool json, eof;
 };
 
-static void input_free(struct write_input *in)
+static struct write_input *input_of(struct call *c)
 {
-    input_waiter_cancel(&in->waiter);
-    native_op_fini(&in->op);
-    process_unref(in->process);
-    buf_fini(&in->held);
-    free(in);
+    return list_entry(c, struct write_input, call);
 }
 
-static void input_on_disconnect(void *user)
+static void input_release(struct call *c)
 {
-    input_free(user);
+    stdin_feed_fini(&input_of(c)->feed);
 }
 
 static void input_fail(struct write_input *in, const struct hf_error *err)
 {
-    struct http_request *rq = in->rq;
-    uint64_t accepted_bytes = in->accepted_bytes;
+    uint64_t accepted_bytes = in->total > 0 ? in->total - in->feed.held.len : 0;
 
-    input_free(in);
-    problem_reply_accepted(rq, err, accepted_bytes);
+    problem_reply_accepted(call_end(&in->call), err, accepted_bytes);
 }
 
-static void input_on_drain(struct op *op)
+static void input_drain(struct call *c)
 {
     struct hf_error err;
 
-    native_check_open(op->native, &err);
-    input_fail(list_entry(op, struct write_input, op), &err);
+    native_check_open(native_of_call(c), &err);
+    input_fail(input_of(c), &err);
 }
 
-static void input_on_free(struct op *op)
-{
-    input_free(list_entry(op, struct write_input, op));
-}
+static const struct call_kind input_kind = {.release = input_release, .drain = input_drain};
 
-static const struct op_kind input_kind = {.on_drain = input_on_drain, .on_free = input_on_free};
-
-/* All bytes are written: sends end of file if requested, then the reply. */
+/* Everything has arrived: writes what is held, then end of file if requested, and replies. */
 static void input_finish(struct write_input *in)
 {
-    struct http_request *rq = in->rq;
     struct hf_error err;
     struct json_out o;
+    int rc;
 
-    if (in->eof && process_input_eof(in->process, &err) < 0) {
+    in->feed.eof = in->eof;
+    rc = stdin_feed_flush(&in->feed, &err);
+    if (rc == 0)
+        return; /* input_on_room() continues */
+    if (rc < 0) {
         input_fail(in, &err);
         return;
     }
-    o = json_reply_open(in->op.native);
-    json_ku64(&o, "accepted_bytes", in->accepted_bytes);
-    input_free(in);
-    json_reply_send(rq, 200, &o);
-}
-
-/* Returns how many bytes were consumed, or -1 after the error reply. If fewer than all, the waiter
- * is armed. */
-static ssize_t input_feed(struct write_input *in, const void *bytes, size_t len)
-{
-    struct hf_error err;
-    ssize_t n = len > 0 ? process_input(in->process, bytes, len, &err) : 0;
-
-    if (n < 0) {
-        input_fail(in, &err);
-        return -1;
-    }
-    in->accepted_bytes += (uint64_t)n;
-    if ((size_t)n < len)
-        process_wait_for_room(in->process, &in->waiter);
-    return n;
-}
-
-static void input_push_held(struct write_input *in)
-{
-    ssize_t n = input_feed(in, buf_data(&in->held), in->held.len);
-
-    if (n < 0)
-        return;
-    buf_drop(&in->held, (size_t)n);
-    if (in->held.len == 0)
-        input_finish(in);
+    o = dialect_reply_open(in->call.base);
+    json_ku64(&o, "accepted_bytes", in->total);
+    call_send(&in->call, 200, &o);
 }
 
 static void input_on_room(void *arg)
@@ -113,18 +75,22 @@ static void input_on_room(void *arg)
     struct write_input *in = arg;
 
     if (in->json)
-        input_push_held(in);
+        input_finish(in);
     else
-        http_body_resume(in->rq);
+        http_body_resume(in->call.rq);
 }
 
 static size_t input_on_raw(struct http_request *rq, const void *bytes, size_t len, bool last)
 {
     struct write_input *in = http_user(rq);
-    ssize_t n = input_feed(in, bytes, len);
+    struct hf_error err;
+    ssize_t n = stdin_feed_put(&in->feed, bytes, len, &err);
 
-    if (n < 0)
+    if (n < 0) {
+        input_fail(in, &err);
         return len;
+    }
+    in->total += (uint64_t)n;
     if (last && (size_t)n == len)
         input_finish(in);
     return (size_t)n;
@@ -132,14 +98,16 @@ static size_t input_on_raw(struct http_request *rq, const void *bytes, size_t le
 
 static int input_decode(struct write_input *in, struct hf_error *err)
 {
-    json_auto_t *tree = json_parse(buf_data(&in->held), in->held.len, err);
-    struct buf bytes = {0};
+    struct buf *held = &in->feed.held, bytes = {0};
+    json_auto_t *tree = json_parse(buf_data(held), held->len, err);
     int rc = -1;
 
     if (tree != NULL)
-        rc = input_request_decode(tree, process_app_cursor(in->process), &bytes, &in->eof, err);
-    buf_fini(&in->held);
-    in->held = bytes;
+        rc =
+            input_request_decode(tree, process_app_cursor(in->feed.process), &bytes, &in->eof, err);
+    buf_fini(held);
+    *held = bytes;
+    in->total = rc < 0 ? 0 : bytes.len;
     return rc;
 }
 
@@ -148,7 +116,7 @@ static size_t input_on_json(struct http_request *rq, const void *bytes, size_t l
     struct write_input *in = http_user(rq);
     struct hf_error err;
 
-    if (in->held.len + len > LIMIT_JSON_BODY_BYTES) {
+    if (in->feed.held.len + len > LIMIT_JSON_BODY_BYTES) {
         hf_fail(&err, HF_E_body_too_large,
                 "a JSON body may have at most %d bytes; send more as application/octet-stream",
                 LIMIT_JSON_BODY_BYTES);
@@ -156,13 +124,11 @@ static size_t input_on_json(struct http_request *rq, const void *bytes, size_t l
         input_fail(in, &err);
         return len;
     }
-    buf_put(&in->held, bytes, len);
-    if (!last)
-        return len;
-    if (input_decode(in, &err) < 0)
+    stdin_feed_hold(&in->feed, bytes, len);
+    if (last && input_decode(in, &err) < 0)
         input_fail(in, &err);
-    else
-        input_push_held(in);
+    else if (last)
+        input_finish(in);
     return len;
 }
 
@@ -179,15 +145,10 @@ void input_handle(struct http_request *rq)
         http_reply_error(rq, &err);
         return;
     }
-    in = hf_xalloc(sizeof *in);
-    native_op_init(&in->op, native_of(rq), &input_kind);
-    in->rq = rq;
-    in->process = process_ref(p);
+    in = call_begin(rq, &input_kind, sizeof *in);
+    stdin_feed_init(&in->feed, input_on_room, in);
+    stdin_feed_bind(&in->feed, p);
     in->json = native_decode_is_json_type(rq);
     in->eof = eof;
-    list_init(&in->waiter.link);
-    in->waiter.fn = input_on_room;
-    in->waiter.arg = in;
-    http_set_user(rq, in, input_on_disconnect);
     http_body_stream(rq, in->json ? input_on_json : input_on_raw);
 }

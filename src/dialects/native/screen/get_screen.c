@@ -34,7 +34,7 @@ static void screen_request_release(struct call *c)
 }
 
 static const struct call_kind screen_request_kind = {.release = screen_request_release,
-                                                     .drain = native_call_drain};
+                                                     .drain_text = NATIVE_CLOSED_TEXT};
 
 static void put_text(struct buf *out, const struct screen_picture *p)
 {

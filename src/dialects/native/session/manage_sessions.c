@@ -29,72 +29,14 @@ static void reply_session(struct http_request *rq, int status, struct session *s
 
 /* --- create ------------------------------------------------------------------- */
 
-/* A request whose reply is sent when the engine is done, if the client is still connected. */
-struct manage_sessions_later {
-    struct op op;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    struct session *session; /* of a deletion, until it is done */
-};
-
-static void later_free(struct manage_sessions_later *l)
-{
-    native_op_fini(&l->op);
-    free(l);
-}
-
-/* The dialect is freed before the engine, which must not call back into it. */
-static void later_on_free(struct op *op)
-{
-    struct manage_sessions_later *l = list_entry(op, struct manage_sessions_later, op);
-
-    if (l->session != NULL)
-        session_delete_leave(l->session, l);
-    later_free(l);
-}
-
-/* A creation finishes soon, and a shutdown waits for it. A termination may outlast the shutdown,
- * and continues under the next worker. */
-static void later_on_drain(struct op *op)
-{
-    struct manage_sessions_later *l = list_entry(op, struct manage_sessions_later, op);
-    struct hf_error err;
-
-    if (l->session == NULL)
-        return;
-    if (l->rq != NULL) {
-        hf_fail(&err, HF_E_shutting_down,
-                "the daemon is shutting down; the requested operation continues");
-        http_reply_error(l->rq, &err);
-    }
-    later_on_free(op);
-}
-
-static const struct op_kind later_kind = {.on_drain = later_on_drain, .on_free = later_on_free};
-
-static void later_on_disconnect(void *user)
-{
-    struct manage_sessions_later *l = user;
-
-    l->rq = NULL;
-}
-
-static struct manage_sessions_later *later_new(struct http_request *rq)
-{
-    struct manage_sessions_later *l = hf_xalloc(sizeof *l);
-
-    native_op_init(&l->op, native_of(rq), &later_kind);
-    l->rq = rq;
-    http_set_user(rq, l, later_on_disconnect);
-    return l;
-}
+/* A creation finishes soon, and a shutdown waits for it. */
+static const struct call_kind creation_kind = {.stays = true};
 
 static void create_on_done(void *arg, struct session *s, const struct hf_error *err)
 {
-    struct manage_sessions_later *l = arg;
-    struct http_request *rq = l->rq;
+    struct http_request *rq = call_end(arg);
     char location[200];
 
-    later_free(l);
     if (rq == NULL)
         return;
     if (s == NULL) {
@@ -110,7 +52,7 @@ static int create_begin(struct http_request *rq, struct hf_error *err)
 {
     json_auto_t *body = NULL;
     struct session_request request;
-    struct manage_sessions_later *l;
+    struct call *c;
     int rc;
 
     if (native_check_open(native_of(rq), err) < 0)
@@ -120,12 +62,10 @@ static int create_begin(struct http_request *rq, struct hf_error *err)
         return -1;
     rc = session_request_decode(&request, body, err);
     if (rc == 0) {
-        l = later_new(rq);
-        rc = session_create(native_of(rq)->base.engine, &request.spec, create_on_done, l, err);
-        if (rc < 0) {
-            http_set_user(rq, NULL, NULL);
-            later_free(l);
-        }
+        c = call_begin(rq, &creation_kind, sizeof *c);
+        rc = session_create(c->base->engine, &request.spec, create_on_done, c, err);
+        if (rc < 0)
+            call_end(c);
     }
     session_request_fini(&request);
     return rc;
@@ -188,7 +128,7 @@ void session_list_handle(struct http_request *rq)
         http_reply_error(rq, &err);
         return;
     }
-    o = json_reply_open(native_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     json_key(&o, "sessions");
     json_open(&o, '[');
     for (; limit > 0 && (s = session_next(e, s)) != NULL; limit--) {
@@ -197,24 +137,41 @@ void session_list_handle(struct http_request *rq)
     }
     json_close(&o, ']');
     json_kstr(&o, "next", last != NULL && session_next(e, last) != NULL ? session_id(last) : NULL);
-    json_reply_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- delete ----------------------------------------------------------------------- */
 
-static void delete_on_done(void *arg, const struct survivors *v, size_t ended)
-{
-    struct manage_sessions_later *l = arg;
-    struct http_request *rq = l->rq;
-    struct json_out o;
+struct session_deletion {
+    struct call call;
+    struct session *session; /* until it is deleted */
+};
 
-    if (rq != NULL) {
-        o = json_reply_open(l->op.native);
-        json_ku64(&o, "ended", ended);
-        json_reply_survivors(&o, v);
-        json_reply_send(rq, 200, &o);
-    }
-    later_free(l);
+/* The dialect is freed before the engine, which must not call back into it. */
+static void deletion_release(struct call *c)
+{
+    struct session_deletion *d = list_entry(c, struct session_deletion, call);
+
+    if (d->session != NULL)
+        session_delete_leave(d->session, d);
+}
+
+/* A termination may outlast the shutdown, and continues under the next worker. */
+static const struct call_kind deletion_kind = {
+    .stays = true,
+    .release = deletion_release,
+    .drain_text = "the daemon is shutting down; the requested operation continues",
+};
+
+static void deletion_on_done(void *arg, const struct survivors *v, size_t ended)
+{
+    struct session_deletion *d = arg;
+    struct json_out o = dialect_reply_open(d->call.base);
+
+    d->session = NULL;
+    json_ku64(&o, "ended", ended);
+    json_reply_survivors(&o, v);
+    call_send(&d->call, 200, &o);
 }
 
 void session_delete_handle(struct http_request *rq)
@@ -222,7 +179,7 @@ void session_delete_handle(struct http_request *rq)
     struct session *s = decode_session(rq);
     struct hf_error err;
     int64_t grace_ms = -1;
-    struct manage_sessions_later *l;
+    struct session_deletion *d;
 
     if (s == NULL)
         return;
@@ -230,7 +187,7 @@ void session_delete_handle(struct http_request *rq)
         http_reply_error(rq, &err);
         return;
     }
-    l = later_new(rq);
-    l->session = s;
-    session_delete(s, grace_ms, delete_on_done, l);
+    d = call_begin(rq, &deletion_kind, sizeof *d);
+    d->session = s;
+    session_delete(s, grace_ms, deletion_on_done, d);
 }

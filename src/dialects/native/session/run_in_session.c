@@ -12,52 +12,57 @@
 #include "transport/sse.h"
 
 struct session_reply {
-    struct op op;
-    struct http_request *rq;
-    struct session_run *run;
+    struct call call;
+    struct session_run *run; /* NULL: it has ended, or the request left it */
     char *session_id;
     bool base64, keep;
 };
 
-static void session_reply_free(struct session_reply *a)
+static struct session_reply *session_reply_of(struct call *c)
 {
-    native_wait_end(a->op.native);
-    native_op_fini(&a->op);
-    free(a->session_id);
-    free(a);
+    return list_entry(c, struct session_reply, call);
 }
 
-static void session_reply_on_free(struct op *op)
+static void session_reply_leave(struct session_reply *a, bool cancel)
 {
-    struct session_reply *a = list_entry(op, struct session_reply, op);
+    if (a->run != NULL)
+        session_run_leave(a->run, cancel);
+    a->run = NULL;
+}
 
-    session_run_leave(a->run, false);
-    session_reply_free(a);
+static void session_reply_release(struct call *c)
+{
+    struct session_reply *a = session_reply_of(c);
+
+    session_reply_leave(a, false);
+    native_wait_end(native_of_call(c));
+    free(a->session_id);
 }
 
 /* If the command has begun, it keeps running under the worker that replaces this one. */
-static void session_reply_on_drain(struct op *op)
+static void session_reply_drain(struct call *c)
 {
-    struct session_reply *a = list_entry(op, struct session_reply, op);
+    struct session_reply *a = session_reply_of(c);
     uint64_t number = session_run_number(a->run);
     struct hf_error err;
 
-    session_run_leave(a->run, number == 0);
+    session_reply_leave(a, number == 0);
     session_run_draining(number, &err);
-    http_reply_error(a->rq, &err);
-    session_reply_free(a);
+    call_fail(c, &err);
 }
 
-static const struct op_kind session_reply_kind = {.on_drain = session_reply_on_drain,
-                                                  .on_free = session_reply_on_free};
-
-static void session_reply_on_disconnect(void *user)
+static void session_reply_disconnected(struct call *c)
 {
-    struct session_reply *a = user;
+    struct session_reply *a = session_reply_of(c);
 
-    session_run_leave(a->run, !a->keep);
-    session_reply_free(a);
+    session_reply_leave(a, !a->keep);
 }
+
+static const struct call_kind session_reply_kind = {
+    .release = session_reply_release,
+    .disconnected = session_reply_disconnected,
+    .drain = session_reply_drain,
+};
 
 static void session_reply_on_done(void *arg, const struct session_result *r,
                                   const struct hf_error *err)
@@ -65,32 +70,28 @@ static void session_reply_on_done(void *arg, const struct session_result *r,
     struct session_reply *a = arg;
     struct json_out o;
 
-    if (r != NULL) {
-        o = json_reply_open(a->op.native);
-        session_result_write(a->op.native, &o, a->session_id, a->base64, r);
-        json_reply_send(a->rq, 200, &o);
-    } else {
-        http_reply_error(a->rq, err);
+    a->run = NULL;
+    if (r == NULL) {
+        call_fail(&a->call, err);
+        return;
     }
-    session_reply_free(a);
+    o = dialect_reply_open(a->call.base);
+    session_result_write(native_of_call(&a->call), &o, a->session_id, a->base64, r);
+    call_send(&a->call, 200, &o);
 }
 
 static int session_reply_begin(struct http_request *rq, struct session *s,
                                const struct session_run_request *request, struct hf_error *err)
 {
-    struct session_reply *a = hf_xalloc(sizeof *a);
+    struct session_reply *a = call_begin(rq, &session_reply_kind, sizeof *a);
     int rc;
 
-    native_op_init(&a->op, native_of(rq), &session_reply_kind);
-    a->rq = rq;
     a->base64 = request->base64;
     a->keep = request->keep;
     a->session_id = hf_xstrdup(session_id(s));
     rc = session_run(s, &request->spec, session_reply_on_done, a, &a->run, err);
-    if (rc == 0)
-        http_set_user(rq, a, session_reply_on_disconnect);
-    else
-        session_reply_free(a);
+    if (rc < 0)
+        call_end(&a->call);
     return rc;
 }
 

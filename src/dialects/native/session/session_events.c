@@ -17,7 +17,7 @@
 #include "transport/sse.h"
 
 struct run_events {
-    struct op op;
+    struct call call;
     struct session_follow *follow; /* NULL: all of its output is sent */
     struct output_events out;
     struct buf result; /* `finished`, once the command has ended */
@@ -26,19 +26,9 @@ struct run_events {
     bool output, base64, keep;
 };
 
-static void events_free(struct run_events *x)
+static struct run_events *events_of(struct call *c)
 {
-    native_wait_end(x->op.native);
-    native_op_fini(&x->op);
-    buf_fini(&x->result);
-    free(x->session_id);
-    free(x);
-}
-
-static void events_end(struct run_events *x)
-{
-    http_stream_end(x->out.stream);
-    events_free(x);
+    return list_entry(c, struct run_events, call);
 }
 
 static void send_event(struct run_events *x, const char *event, const struct buf *json)
@@ -48,12 +38,12 @@ static void send_event(struct run_events *x, const char *event, const struct buf
 
 static void send_error(struct run_events *x, const struct hf_error *err)
 {
-    struct json_out o = json_reply_open(x->op.native);
+    struct json_out o = dialect_reply_open(x->call.base);
 
     problem_write(&o, err);
     json_close(&o, '}');
     send_event(x, "error", o.buf);
-    events_end(x);
+    call_stream_end(&x->call);
 }
 
 /* Do not queue it behind unsent data: it may be long, and the buffer per peer is limited. */
@@ -62,7 +52,7 @@ static void send_result(struct run_events *x)
     if (x->follow != NULL || !http_stream_ready(x->out.stream))
         return;
     send_event(x, "finished", &x->result);
-    events_end(x);
+    call_stream_end(&x->call);
 }
 
 /* --- callbacks of the command --------------------------------------------------------------- */
@@ -70,7 +60,7 @@ static void send_result(struct run_events *x)
 static void on_started(void *arg, const struct session_begin *b)
 {
     struct run_events *x = arg;
-    struct json_out o = json_reply_open(x->op.native);
+    struct json_out o = dialect_reply_open(x->call.base);
 
     x->number = b->number;
     json_kstr(&o, "session_id", x->session_id);
@@ -107,15 +97,18 @@ static void on_gap(void *arg, uint64_t from, uint64_t to)
 
 static void on_failed(void *arg, const struct hf_error *err)
 {
-    send_error(arg, err);
+    struct run_events *x = arg;
+
+    x->follow = NULL;
+    send_error(x, err);
 }
 
 static void on_result(void *arg, const struct session_result *r)
 {
     struct run_events *x = arg;
-    struct json_out o = json_reply_open(x->op.native);
+    struct json_out o = dialect_reply_open(x->call.base);
 
-    session_result_write(x->op.native, &o, x->session_id, x->base64, r);
+    session_result_write(x->out.native, &o, x->session_id, x->base64, r);
     json_close(&o, '}');
     buf_put(&x->result, buf_data(o.buf), o.buf->len);
 }
@@ -142,9 +135,9 @@ static const struct session_follow_ops follow_ops = {
 
 /* --- callbacks of the client and the daemon ------------------------------------------------- */
 
-static void on_room(void *arg)
+static void events_room(struct call *c)
 {
-    struct run_events *x = arg;
+    struct run_events *x = events_of(c);
 
     if (x->follow != NULL)
         session_follow_pump(x->follow);
@@ -156,23 +149,28 @@ static void leave(struct run_events *x, bool cancel)
 {
     if (x->follow != NULL)
         session_follow_leave(x->follow, cancel);
+    x->follow = NULL;
 }
 
-static void on_disconnect(void *arg)
+static void events_disconnected(struct call *c)
 {
-    struct run_events *x = arg;
-
-    leave(x, !x->keep);
-    events_free(x);
+    leave(events_of(c), !events_of(c)->keep);
 }
 
-static const struct http_stream_ops stream_ops = {.on_drain = on_room,
-                                                  .on_disconnect = on_disconnect};
+static void events_release(struct call *c)
+{
+    struct run_events *x = events_of(c);
+
+    leave(x, false);
+    native_wait_end(x->out.native);
+    buf_fini(&x->result);
+    free(x->session_id);
+}
 
 /* If the command has begun, it keeps running under the worker that replaces this one. */
-static void events_on_drain(struct op *op)
+static void events_drain(struct call *c)
 {
-    struct run_events *x = list_entry(op, struct run_events, op);
+    struct run_events *x = events_of(c);
     struct hf_error err;
 
     if (x->follow == NULL)
@@ -182,24 +180,20 @@ static void events_on_drain(struct op *op)
     send_error(x, &err);
 }
 
-static void events_on_free(struct op *op)
-{
-    struct run_events *x = list_entry(op, struct run_events, op);
-
-    leave(x, false);
-    events_free(x);
-}
-
-static const struct op_kind events_kind = {.on_drain = events_on_drain, .on_free = events_on_free};
+static const struct call_kind events_kind = {
+    .release = events_release,
+    .disconnected = events_disconnected,
+    .drain = events_drain,
+    .room = events_room,
+};
 
 int session_events_begin(struct http_request *rq, struct session *s,
                          struct session_run_request *request, struct hf_error *err)
 {
     struct native *n = native_of(rq);
-    struct run_events *x = hf_xalloc(sizeof *x);
+    struct run_events *x = call_begin(rq, &events_kind, sizeof *x);
     int rc;
 
-    native_op_init(&x->op, n, &events_kind);
     x->out.native = n;
     x->base64 = request->base64;
     x->keep = request->keep;
@@ -209,10 +203,11 @@ int session_events_begin(struct http_request *rq, struct session *s,
         rc = session_follow_start(n->base.engine, s, &request->spec, &follow_ops, x, &x->follow,
                                   err);
     if (rc < 0) {
-        events_free(x);
+        call_end(&x->call);
         return rc;
     }
     http_add_header(rq, "Cache-Control", "no-store");
-    x->out.stream = sse_start(rq, &stream_ops, x);
+    call_stream_sse(&x->call);
+    x->out.stream = x->call.out;
     return 0;
 }

@@ -69,7 +69,7 @@ static void write_item(struct json_out *o, const struct session_item *it)
 
 static void reply_json(struct http_request *rq, const char *id, const struct session_items *all)
 {
-    struct json_out o = json_reply_open(native_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "session_id", id);
     json_ku64(&o, "dropped", all->dropped);
@@ -78,7 +78,7 @@ static void reply_json(struct http_request *rq, const char *id, const struct ses
     for (size_t i = 0; i < all->count; i++)
         write_item(&o, &all->list[i]);
     json_close(&o, ']');
-    json_reply_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 static void reply_markdown(struct http_request *rq, const char *id, const struct session_items *all)

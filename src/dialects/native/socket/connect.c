@@ -10,14 +10,10 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/common/caller.h"
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_handlers.h"
 
 #define CLIENT_MAX 128
-
-static void connect_on_room(void *arg);
-static void held_free(struct connect *c);
 
 /* --- decoding requests ------------------------------------------------------ */
 
@@ -79,81 +75,11 @@ int connect_decode(const struct http_request *rq, struct connect_request *a, str
     return 0;
 }
 
-/* --- teardown ----------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------------------- */
 
-/* Detaches from the process: its input and output no longer use this connection. */
-static void connect_detach(struct connect *c)
+static void connect_bytes(struct console *console, const struct slice *s)
 {
-    struct viewer *v = c->viewer;
-
-    c->viewer = NULL;
-    input_waiter_cancel(&c->waiter);
-    list_remove(&c->link);
-    viewer_detach(v);
-}
-
-static void connect_free(struct connect *c)
-{
-    connect_detach(c);
-    task_cancel(&c->notify);
-    native_op_fini(&c->op);
-    process_unref(c->process);
-    held_free(c);
-    free(c->grant);
-    free(c);
-}
-
-static void connect_on_free(struct op *op)
-{
-    connect_free(list_entry(op, struct connect, op));
-}
-
-/* A server that shuts down closes its WebSockets itself, with 1001. */
-static const struct op_kind connect_kind = {.on_drain = NULL, .on_free = connect_on_free};
-
-void connect_close(struct connect *c, int code, const char *reason)
-{
-    if (c->closing)
-        return;
-    c->closing = true;
-    connect_detach(c);
-    ws_close(c->ws, code, reason);
-}
-
-void connect_end_grant(struct native *n, const char *grant)
-{
-    struct list *it, *tmp;
-
-    list_for_each (it, tmp, &n->ops) {
-        struct op *op = list_entry(it, struct op, link);
-        struct connect *c = list_entry(op, struct connect, op);
-
-        if (op->kind == &connect_kind && c->grant != NULL && strcmp(c->grant, grant) == 0)
-            connect_close(c, WS_CODE_LINK_ENDED, "link_ended");
-    }
-}
-
-static void connect_on_closed(void *arg, int code)
-{
-    struct connect *c = arg;
-
-    if (ws_has_left(code) && c->viewer != NULL)
-        viewer_leave(c->viewer);
-    connect_free(c);
-}
-
-/* --- callbacks of the viewer ------------------------------------------------------ */
-
-static bool connect_ready(void *arg)
-{
-    struct connect *c = arg;
-
-    return c->ws != NULL && ws_ready(c->ws);
-}
-
-static void connect_bytes(void *arg, const struct slice *s)
-{
-    struct connect *c = arg;
+    struct connect *c = console_user(console);
     struct iovec iov = {(void *)(uintptr_t)s->bytes, s->len};
 
     if (!c->pty && !c->raw && c->stream != (int8_t)s->stream) {
@@ -163,34 +89,20 @@ static void connect_bytes(void *arg, const struct slice *s)
         json_kstr(&o, "name", stream_name(s->stream));
         connect_send(c, &o);
     }
-    ws_send(c->ws, WS_BINARY, &iov, 1);
-}
-
-static uint64_t connect_sent(void *arg)
-{
-    struct connect *c = arg;
-
-    return c->ws != NULL ? ws_count_sent(c->ws) : 0;
-}
-
-static uint64_t connect_confirmed(void *arg)
-{
-    struct connect *c = arg;
-
-    return c->ws != NULL ? ws_count_received(c->ws) : 0;
+    ws_send(console_ws(console), WS_BINARY, &iov, 1);
 }
 
 /*
  * A terminal gets a snapshot next. A client that reads only bytes cannot be notified otherwise.
  * Output lost before it attached does not matter to it, unless it has received what came before.
  */
-static void connect_gap(void *arg, uint64_t from, uint64_t to)
+static void connect_gap(struct console *console, uint64_t from, uint64_t to)
 {
-    struct connect *c = arg;
+    struct connect *c = console_user(console);
     struct json_out o;
 
     if (c->raw && !c->pty && from > 0) {
-        connect_close(c, WS_CODE_GAP, "output was missed");
+        console_close(console, WS_CODE_GAP, "output was missed");
         return;
     }
     o = connect_message(c, "gap");
@@ -199,18 +111,18 @@ static void connect_gap(void *arg, uint64_t from, uint64_t to)
     connect_send(c, &o);
 }
 
-static void connect_replay_done(void *arg, uint64_t offset)
+static void connect_replay_done(struct console *console, uint64_t offset)
 {
-    struct connect *c = arg;
+    struct connect *c = console_user(console);
     struct json_out o = connect_message(c, "replay_done");
 
     json_ku64(&o, "offset", offset);
     connect_send(c, &o);
 }
 
-static void connect_snapshot(void *arg, uint64_t offset, size_t len)
+static void connect_snapshot(struct console *console, uint64_t offset, size_t len)
 {
-    struct connect *c = arg;
+    struct connect *c = console_user(console);
     struct json_out o = connect_message(c, "snapshot");
 
     json_ku64(&o, "offset", offset);
@@ -218,28 +130,27 @@ static void connect_snapshot(void *arg, uint64_t offset, size_t len)
     connect_send(c, &o);
 }
 
-static void connect_snapshot_bytes(void *arg, const char *bytes, size_t len)
+static void connect_snapshot_bytes(struct console *console, const char *bytes, size_t len)
 {
-    struct connect *c = arg;
     struct iovec iov = {(void *)(uintptr_t)bytes, len};
 
-    ws_send(c->ws, WS_BINARY, &iov, 1);
+    ws_send(console_ws(console), WS_BINARY, &iov, 1);
 }
 
-static void connect_exited(void *arg, const struct exit_record *x)
+static void connect_exited(struct console *console, const struct exit_record *x)
 {
-    struct connect *c = arg;
+    struct connect *c = console_user(console);
     struct json_out o = connect_message(c, "exit");
 
     process_json_exit(&o, x);
-    json_ku64(&o, "offset", viewer_offset(c->viewer));
+    json_ku64(&o, "offset", viewer_offset(connect_viewer(c)));
     connect_send(c, &o);
-    connect_close(c, 1000, "exit");
+    console_close(console, 1000, "exit");
 }
 
-static void connect_notice(void *arg, const struct viewer_notice *n)
+static void connect_notice(struct console *console, const struct viewer_notice *n)
 {
-    struct connect *c = arg;
+    struct connect *c = console_user(console);
 
     switch (n->kind) {
     case NOTICE_SIZE:
@@ -261,7 +172,7 @@ static void connect_notice(void *arg, const struct viewer_notice *n)
         break;
     }
     /* Deferred: the engine may be in the middle of the change that it reports. */
-    loop_defer(engine_loop(c->op.native->base.engine), &c->notify);
+    loop_defer(c->native->base.loop, &c->notify);
 }
 
 static void connect_on_notify(void *arg)
@@ -269,145 +180,90 @@ static void connect_on_notify(void *arg)
     connect_send_owed(arg);
 }
 
-static const struct viewer_ops viewer_ops = {
-    .ready = connect_ready,
+/* --- input -------------------------------------------------------------------------- */
+
+/* If another client holds the lease, the bytes are dropped, but counted, so that the client does
+ * not send them again. */
+static void connect_typed(struct console *console, size_t len, const struct hf_error *err)
+{
+    struct connect *c = console_user(console);
+
+    if (err != NULL && err->code != HF_E_lease_held)
+        return;
+    if (err != NULL)
+        viewer_input_pass(connect_viewer(c), len);
+    c->owes_ack = c->has_client;
+    connect_send_owed(c);
+}
+
+static void connect_refused(struct console *console, const struct hf_error *err)
+{
+    struct connect *c = console_user(console);
+
+    if (err->code == HF_E_lease_held)
+        connect_send_notice(c, "lease_held", err->detail, NULL);
+    else
+        connect_send_error(c, err);
+}
+
+/* A raw client may send keystrokes as text. */
+static void connect_text(struct console *console, const char *text, size_t len)
+{
+    struct connect *c = console_user(console);
+
+    if (c->raw)
+        console_type_all(console, text, len);
+    else
+        control_on_text(c, text, len);
+}
+
+static void connect_room(struct console *console)
+{
+    connect_send_owed(console_user(console));
+}
+
+/* --- setup and teardown --------------------------------------------------------------------- */
+
+static void connect_free(struct connect *c)
+{
+    list_remove(&c->link);
+    task_cancel(&c->notify);
+    free(c->grant);
+    free(c);
+}
+
+static void connect_closed(struct console *console, int code)
+{
+    (void)code;
+    connect_free(console_user(console));
+}
+
+static const struct console_ops console_ops = {
     .bytes = connect_bytes,
-    .sent = connect_sent,
-    .confirmed = connect_confirmed,
     .gap = connect_gap,
     .replay_done = connect_replay_done,
     .snapshot = connect_snapshot,
     .snapshot_bytes = connect_snapshot_bytes,
     .exited = connect_exited,
     .notice = connect_notice,
+    .text = connect_text,
+    .typed = connect_typed,
+    .room = connect_room,
+    .refused = connect_refused,
+    .closed = connect_closed,
 };
 
-/* --- callbacks of the WebSocket ------------------------------------------------------ */
-
-static ssize_t take_input(struct connect *c, const void *bytes, size_t len, struct hf_error *err)
+void connect_end_grant(struct native *n, const char *grant)
 {
-    if (c->role < ROLE_TYPE)
-        return hf_fail(err, HF_E_forbidden, "this connection may only watch");
-    return len > 0 ? viewer_input(c->viewer, bytes, len, err) : 0;
-}
+    struct list *it, *tmp;
 
-/* Another client holds the lease: these bytes are dropped, but counted, so that the client does not
- * send them again. */
-static void input_passed(struct connect *c, size_t len, bool last, const struct hf_error *err)
-{
-    viewer_input_pass(c->viewer, len);
-    c->owes_ack = c->has_client;
-    connect_send_owed(c);
-    if (last)
-        connect_send_notice(c, "lease_held", err->detail, NULL);
-}
+    list_for_each (it, tmp, &n->connects) {
+        struct connect *c = list_entry(it, struct connect, link);
 
-/* Input that cannot be written is discarded, and the client notified once per message. */
-static size_t connect_input(struct connect *c, const void *bytes, size_t len, bool last)
-{
-    struct hf_error err;
-    ssize_t n;
-
-    if (c->closing)
-        return len;
-    n = take_input(c, bytes, len, &err);
-    if (n < 0) {
-        if (err.code == HF_E_lease_held)
-            input_passed(c, len, last, &err);
-        else if (last)
-            connect_send_error(c, &err);
-        return len;
+        if (c->grant != NULL && strcmp(c->grant, grant) == 0)
+            console_close(c->console, WS_CODE_LINK_ENDED, "link_ended");
     }
-    if (n > 0 && c->has_client) {
-        c->owes_ack = true;
-        connect_send_owed(c);
-    }
-    if ((size_t)n < len)
-        process_wait_for_room(c->process, &c->waiter);
-    return (size_t)n;
 }
-
-static size_t connect_on_binary(void *arg, const void *bytes, size_t len, bool last)
-{
-    return connect_input(arg, bytes, len, last);
-}
-
-/*
- * A raw client may send keystrokes as text. Text arrives whole, so what the queue has no room for
- * is buffered here, at most one message; what follows waits in the client's own socket.
- */
-static void raw_text(struct connect *c, const char *text, size_t len)
-{
-    size_t n = connect_input(c, text, len, true);
-
-    if (n == len || c->closing)
-        return;
-    c->held = hf_xalloc(sizeof *c->held);
-    buf_put(c->held, text + n, len - n);
-    ws_pause(c->ws);
-}
-
-static void held_free(struct connect *c)
-{
-    if (c->held != NULL)
-        buf_fini(c->held);
-    free(c->held);
-    c->held = NULL;
-}
-
-static void connect_on_room(void *arg)
-{
-    struct connect *c = arg;
-
-    if (c->held != NULL) {
-        size_t n = connect_input(c, buf_data(c->held), c->held->len, true);
-
-        buf_drop(c->held, n);
-        if (c->held->len > 0)
-            return; /* connect_input() waits for room again */
-        held_free(c);
-    }
-    ws_resume(c->ws);
-}
-
-static void connect_on_text(void *arg, const char *text, size_t len)
-{
-    struct connect *c = arg;
-
-    if (c->closing)
-        return;
-    if (c->raw)
-        raw_text(c, text, len);
-    else
-        control_on_text(c, text, len);
-}
-
-static void connect_on_drain(void *arg)
-{
-    struct connect *c = arg;
-
-    connect_send_owed(c);
-    if (c->viewer != NULL)
-        viewer_pump(c->viewer);
-}
-
-static void connect_on_receipt(void *arg)
-{
-    struct connect *c = arg;
-
-    if (c->viewer != NULL)
-        viewer_pump(c->viewer);
-}
-
-static const struct ws_ops ws_ops = {
-    .on_text = connect_on_text,
-    .on_binary = connect_on_binary,
-    .on_drain = connect_on_drain,
-    .on_receipt = connect_on_receipt,
-    .on_closed = connect_on_closed,
-};
-
-/* --- setup ----------------------------------------------------------------------------- */
 
 /*
  * A client that reconnects has given up its old connection. Bytes still unread there must not be
@@ -419,14 +275,16 @@ static void replace_older(struct native *n, const struct process *p, const char 
 {
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &n->clients) {
+    list_for_each (it, tmp, &n->connects) {
         struct connect *c = list_entry(it, struct connect, link);
+        struct viewer *v = connect_viewer(c);
 
-        if (c->process != p || !viewer_has_client(c->viewer, principal, a->client))
+        if (!c->has_client || c->process != p || v == NULL ||
+            !viewer_has_client(v, principal, a->client))
             continue;
         if (a->since.kind != SINCE_OFFSET)
-            viewer_leave(c->viewer); /* it does not request what it may have missed */
-        connect_close(c, 1008, "replaced by a newer connection of this client");
+            viewer_leave(v); /* it does not request what it may have missed */
+        console_close(c->console, 1008, "replaced by a newer connection of this client");
     }
 }
 
@@ -440,71 +298,69 @@ static struct connect *connect_new(struct http_request *rq, struct process *p,
                                    const struct connect_request *a)
 {
     struct connect *c = hf_xalloc(sizeof *c);
-    struct native *n = native_of(rq);
     struct process_view v;
 
     process_view(p, &v);
-    native_op_init(&c->op, n, &connect_kind);
-    list_init(&c->link);
-    list_init(&c->waiter.link);
-    c->waiter.fn = connect_on_room;
-    c->waiter.arg = c;
+    c->native = native_of(rq);
     c->notify.fn = connect_on_notify;
     c->notify.arg = c;
-    c->process = process_ref(p);
+    c->process = p;
     c->role = a->read_only ? ROLE_WATCH : http_role(rq);
     c->grant = hf_xstrdup(http_grant(rq));
     c->stream = -1;
     c->raw = a->raw;
     c->pty = v.pty;
     c->has_client = a->client != NULL;
-    if (c->has_client)
-        list_append(&n->clients, &c->link);
+    list_append(&c->native->connects, &c->link);
     return c;
 }
 
-static int connect_attach(struct connect *c, const struct connect_request *a,
-                          const struct http_request *rq, struct hf_error *err)
+static struct viewer_options connect_options(const struct http_request *rq,
+                                             const struct connect_request *a)
 {
-    const struct viewer_options o = {
+    return (struct viewer_options){
         .since = a->output ? a->since.kind : SINCE_NOW,
         .offset = a->since.n,
         .internal = !a->output,
         .ack = a->ack && a->output,
         .read_only = a->read_only,
         .never_holds = a->read_only,
-        .guest = caller_is_guest(rq),
-        .role = (enum viewer_role)c->role,
+        .role = a->read_only ? VIEWER_WATCH : (enum viewer_role)http_role(rq),
         .client = a->client,
         .principal = connect_principal(rq),
-        .name = a->name != NULL ? a->name : http_peer(rq),
+        .name = a->name,
         .rows = a->rows,
         .cols = a->cols,
         .only_stream = a->output ? -1 : STREAM_NONE,
         .terminal = a->output && a->terminal,
         .verbatim = !a->terminal,
     };
-
-    return viewer_attach(c->process, &o, &viewer_ops, c, &c->viewer, err);
 }
 
 bool connect_open(struct http_request *rq, struct process *p, const struct connect_request *a)
 {
+    struct native *n = native_of(rq);
     struct connect *c;
     struct hf_error err;
 
     if (a->client != NULL)
-        replace_older(native_of(rq), p, connect_principal(rq), a);
+        replace_older(n, p, connect_principal(rq), a);
     c = connect_new(rq, p, a);
-    if (connect_attach(c, a, rq, &err) < 0) {
+    c->console =
+        console_open(rq,
+                     &(struct console_open){
+                         .process = p,
+                         .viewer = connect_options(rq, a),
+                         .ops = &console_ops,
+                         .user = c,
+                         .pending = &n->base.pending,
+                         .protocol = ws_is_offered(rq, CONNECT_PROTOCOL) ? CONNECT_PROTOCOL : NULL,
+                     },
+                     &err);
+    if (c->console == NULL) {
         connect_free(c);
-        http_reply_error(rq, &err);
-        return false;
-    }
-    c->ws =
-        ws_accept(rq, ws_is_offered(rq, CONNECT_PROTOCOL) ? CONNECT_PROTOCOL : NULL, &ws_ops, c);
-    if (c->ws == NULL) {
-        connect_free(c);
+        if (err.code != HF_OK)
+            http_reply_error(rq, &err);
         return false;
     }
     connect_send_hello(c);

@@ -2,17 +2,15 @@
 /*
  * connect.h - a WebSocket on a process
  *
- * Binary frames are bytes, text frames are control messages. One of these per connection: a viewer
- * on one side, a WebSocket on the other, a few flags between them, and no queue. Layer: dialects.
+ * Binary frames are bytes, text frames are control messages. One of these per connection: the
+ * console moves the bytes, and this has a few flags, and no queue. Layer: dialects.
  */
 #ifndef HF_DIALECTS_NATIVE_SOCKET_CONNECT_H
 #define HF_DIALECTS_NATIVE_SOCKET_CONNECT_H
 
+#include "dialects/common/console.h"
 #include "dialects/native/native_context.h"
 #include "dialects/native/native_decode.h"
-#include "engine/stream/lease.h"
-#include "engine/stream/viewer.h"
-#include "transport/ws.h"
 
 #define CONNECT_PROTOCOL "holdfast.v1"
 #define CONNECT_QUERY "since mode client name rows cols ack output raw terminal"
@@ -36,30 +34,31 @@ void connect_end_grant(struct native *n, const char *grant);
 bool connect_open(struct http_request *rq, struct process *p, const struct connect_request *a);
 
 struct connect {
-    struct op op;
-    struct list link; /* all connections with a client id: native.clients */
-    struct ws *ws;
-    struct viewer *viewer;   /* NULL: after the exit, or replaced */
-    struct process *process; /* referenced */
+    struct console *console;
+    struct list link; /* of native.connects */
+    struct native *native;
+    struct process *process; /* the console's */
     char *grant;             /* the link that it used; NULL: none */
-    struct input_waiter waiter;
-    struct task notify; /* sends pending notices at the end of the turn */
-    struct buf *held;   /* raw mode: rest of a text while reading is paused; NULL: none */
-    enum role role;     /* its role here: mode=ro makes a watcher */
-    int8_t stream;      /* last one announced to the client; -1: none */
+    struct task notify;      /* sends pending notices at the end of the turn */
+    enum role role;          /* its role here: mode=ro makes a watcher */
+    int8_t stream;           /* last one announced to the client; -1: none */
     bool has_client;
     bool raw;
     bool pty;
-    bool closing; /* nothing is read or sent any more */
     /* Notices to send as soon as the socket has room; each at most once. */
     bool owes_size, owes_viewers, owes_title, owes_ack, owes_lease, owes_request;
     char size_by[48], request_by[48];
     char lease_why[16];
 };
 
+/* NULL once it is closing. */
+static inline struct viewer *connect_viewer(const struct connect *c)
+{
+    return console_viewer(c->console);
+}
+
 /* connect_control.c: handles one text message of the client. */
 void control_on_text(struct connect *c, const char *text, size_t len);
-void connect_close(struct connect *c, int code, const char *reason);
 
 /* connect_send.c: begins, fills and sends a message. Nothing is sent in raw mode. */
 struct json_out connect_message(struct connect *c, const char *type);

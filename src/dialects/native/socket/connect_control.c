@@ -132,7 +132,7 @@ static int control_resize(struct connect *c, const struct control *m, struct hf_
 {
     if (check_may_type(c, err) < 0)
         return -1;
-    return viewer_resize(c->viewer, m->rows, m->cols, err);
+    return viewer_resize(connect_viewer(c), m->rows, m->cols, err);
 }
 
 static int control_signal(struct connect *c, const struct control *m, struct hf_error *err)
@@ -148,7 +148,7 @@ static int control_eof(struct connect *c, struct hf_error *err)
 
     if (check_may_type(c, err) < 0)
         return -1;
-    rc = viewer_input_eof(c->viewer, err);
+    rc = viewer_input_eof(connect_viewer(c), err);
     if (rc < 0 && err->code == HF_E_lease_held) {
         connect_send_notice(c, "lease_held", err->detail, NULL);
         return 0;
@@ -159,9 +159,9 @@ static int control_eof(struct connect *c, struct hf_error *err)
 static int control_lease(struct connect *c, const struct control *m, struct hf_error *err)
 {
     switch (m->action) {
-    case LEASE_TAKE: return viewer_lease_take(c->viewer, err);
-    case LEASE_RELEASE: return viewer_lease_release(c->viewer, err);
-    default: return viewer_lease_request(c->viewer, err);
+    case LEASE_TAKE: return viewer_lease_take(connect_viewer(c), err);
+    case LEASE_RELEASE: return viewer_lease_release(connect_viewer(c), err);
+    default: return viewer_lease_request(connect_viewer(c), err);
     }
 }
 
@@ -172,11 +172,11 @@ static int control_apply(struct connect *c, const struct control *m, struct hf_e
     case CONTROL_SIGNAL: return control_signal(c, m, err);
     case CONTROL_EOF: return control_eof(c, err);
     case CONTROL_LEASE: return control_lease(c, m, err);
-    case CONTROL_ACK: viewer_ack(c->viewer, (uint64_t)m->offset); return 0;
+    case CONTROL_ACK: viewer_ack(connect_viewer(c), (uint64_t)m->offset); return 0;
     case CONTROL_PING: connect_send_pong(c); return 0;
     case CONTROL_DETACH:
-        viewer_leave(c->viewer);
-        connect_close(c, 1000, "detached");
+        viewer_leave(connect_viewer(c));
+        console_close(c->console, 1000, "detached");
         return 0;
     }
     return 0;

@@ -11,17 +11,23 @@
 
 struct json_out connect_message(struct connect *c, const char *type)
 {
-    struct json_out o = json_reply_open(c->op.native);
+    struct json_out o = dialect_reply_open(&c->native->base);
 
     json_kstr(&o, "type", type);
     return o;
 }
 
+/* Is the client reading what it has been sent? */
+static bool has_room(const struct connect *c)
+{
+    return !console_is_closing(c->console) && ws_ready(console_ws(c->console));
+}
+
 void connect_send(struct connect *c, struct json_out *o)
 {
     json_close(o, '}');
-    if (!c->raw && !c->closing)
-        ws_send_text(c->ws, buf_data(o->buf), o->buf->len);
+    if (!c->raw && !console_is_closing(c->console))
+        ws_send_text(console_ws(c->console), buf_data(o->buf), o->buf->len);
 }
 
 /* Errors reply to what the client sent: a client that does not read them is sent no more. */
@@ -29,7 +35,7 @@ void connect_send_error(struct connect *c, const struct hf_error *err)
 {
     struct json_out o;
 
-    if (!ws_ready(c->ws))
+    if (!has_room(c))
         return;
     o = connect_message(c, "error");
     json_kstr(&o, "code", hf_code_name(err->code));
@@ -43,7 +49,7 @@ void connect_send_pong(struct connect *c)
 {
     struct json_out o;
 
-    if (!ws_ready(c->ws))
+    if (!has_room(c))
         return;
     o = connect_message(c, "pong");
     connect_send(c, &o);
@@ -53,7 +59,7 @@ void connect_send_notice(struct connect *c, const char *code, const char *detail
 {
     struct json_out o;
 
-    if (c->ws == NULL || !ws_ready(c->ws))
+    if (!has_room(c))
         return;
     o = connect_message(c, "notice");
     json_kstr(&o, "code", code);
@@ -68,7 +74,7 @@ static void write_lease(struct connect *c, struct json_out *o, const char *key)
     struct lease_view v;
 
     json_key(o, key);
-    if (!process_lease(c->process, c->viewer, &v)) {
+    if (!process_lease(c->process, connect_viewer(c), &v)) {
         json_nil(o);
         return;
     }
@@ -88,7 +94,7 @@ static void write_viewer_list(struct connect *c, struct json_out *o, const char 
         return;
     }
     json_key(o, key);
-    process_write_viewers(c->process, c->viewer, o);
+    process_write_viewers(c->process, connect_viewer(c), o);
 }
 
 static void write_size(struct json_out *o, const struct process_view *v)
@@ -111,9 +117,9 @@ void connect_send_hello(struct connect *c)
     json_kstr(&o, "protocol", CONNECT_PROTOCOL);
     json_key(&o, "process");
     process_write_json(c->process, &o);
-    json_ku64(&o, "offset", viewer_offset(c->viewer));
-    json_ku64(&o, "replay_until", viewer_replay_until(c->viewer));
-    json_ku64(&o, "input_offset", viewer_input_offset(c->viewer));
+    json_ku64(&o, "offset", viewer_offset(connect_viewer(c)));
+    json_ku64(&o, "replay_until", viewer_replay_until(connect_viewer(c)));
+    json_ku64(&o, "input_offset", viewer_input_offset(connect_viewer(c)));
     json_kstr(&o, "role", http_role_name(c->role));
     write_size(&o, &v);
     write_viewer_list(c, &o, "viewers");
@@ -157,7 +163,7 @@ static void send_ack(struct connect *c)
 {
     struct json_out o = connect_message(c, "input_ack");
 
-    json_ku64(&o, "offset", viewer_input_offset(c->viewer));
+    json_ku64(&o, "offset", viewer_input_offset(connect_viewer(c)));
     connect_send(c, &o);
 }
 
@@ -194,7 +200,7 @@ void connect_send_owed(struct connect *c)
     for (size_t i = 0; i < sizeof debts / sizeof *debts; i++) {
         bool *owes = (bool *)((char *)c + debts[i].flag);
 
-        if (!*owes || c->ws == NULL || c->closing || !ws_ready(c->ws))
+        if (!*owes || !has_room(c))
             continue;
         *owes = false;
         debts[i].send(c);

@@ -10,10 +10,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/start_call.h"
 #include "dialects/native/native_handlers.h"
 #include "dialects/native/socket/connect.h"
-
-static const struct call_kind terminal_kind = {.stays = true};
 
 /* --- decoding requests --------------------------------------------------------- */
 
@@ -101,17 +100,6 @@ static int terminal_decode(const struct http_request *rq, struct terminal_reques
 
 /* --- the start ------------------------------------------------------------------- */
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
-
-/* No client knows of the process. */
-static void end_unseen(struct process *p)
-{
-    process_terminate(p, -1, "detach", ignore_end, NULL);
-}
-
 /* A browser sees only the close: the code first, then as much of the reason as fits. */
 static void refuse(struct http_request *rq, const struct hf_error *err)
 {
@@ -139,29 +127,18 @@ static bool attach_first(struct http_request *rq, struct process *p)
     return connect_open(rq, p, &request);
 }
 
-static void terminal_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+static void terminal_on_spawned(struct http_request *rq, struct process *p,
+                                const struct hf_error *err)
 {
-    struct http_request *rq = call_end(arg);
-
-    if (p == NULL && rq != NULL)
+    if (p == NULL)
         refuse(rq, err);
-    else if (p != NULL && (rq == NULL || !attach_first(rq, p)))
-        end_unseen(p);
-}
-
-static int terminal_begin(struct http_request *rq, const struct spawn_spec *spec,
-                          struct hf_error *err)
-{
-    struct call *c = call_begin(rq, &terminal_kind, sizeof *c);
-    int rc = engine_spawn(c->base->engine, spec, terminal_on_spawned, c, err);
-
-    if (rc < 0)
-        call_end(c);
-    return rc;
+    else if (!attach_first(rq, p))
+        process_terminate(p, -1, "detach", NULL, NULL); /* no client knows of it */
 }
 
 void terminal_handle(struct http_request *rq)
 {
+    struct dialect_base *base = dialect_base_of(rq);
     struct terminal_request request = {0};
     struct connect_request c;
     struct hf_error err;
@@ -169,8 +146,12 @@ void terminal_handle(struct http_request *rq)
     /* An invalid query is a 400; a refusal by the system is reported in the close. */
     if (connect_decode(rq, &c, &err) < 0 || terminal_decode(rq, &request, &c, &err) < 0)
         http_reply_error(rq, &err);
-    else if (native_check_open(native_of(rq), &err) < 0 ||
-             terminal_begin(rq, &request.spec, &err) < 0)
+    else if (native_check_open(native_of(rq), &err) < 0)
         refuse(rq, &err);
+    else
+        start_call_begin(rq, base->engine, &request.spec,
+                         &(struct start_call_options){.pending = &base->pending,
+                                                      .done = terminal_on_spawned,
+                                                      .end_if_disconnected = true});
     terminal_request_fini(&request);
 }
