@@ -45,10 +45,12 @@ void json_put_text(struct buf *b, const char *s, size_t len);
 void json_put_ascii(struct buf *b, const char *json, size_t len);
 /* key and value in one call */
 void json_kstr(struct json_out *o, const char *key, const char *s);
+void json_kstrn(struct json_out *o, const char *key, const char *s, size_t len);
 void json_kint(struct json_out *o, const char *key, int64_t v);
 void json_ku64(struct json_out *o, const char *key, uint64_t v);
 void json_kbool(struct json_out *o, const char *key, bool v);
 void json_knull(struct json_out *o, const char *key);
+void json_kint_if(struct json_out *o, const char *key, bool known, int64_t v); /* else null */
 void json_kopen(struct json_out *o, const char *key, char bracket); /* end it with json_close() */
 void json_ktime(struct json_out *o, const char *key, int64_t wall_ms); /* RFC 3339 or null if 0 */
 

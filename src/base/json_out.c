@@ -337,6 +337,12 @@ void json_kstr(struct json_out *o, const char *key, const char *s)
     json_str(o, s);
 }
 
+void json_kstrn(struct json_out *o, const char *key, const char *s, size_t len)
+{
+    json_key(o, key);
+    json_strn(o, s, len);
+}
+
 void json_kint(struct json_out *o, const char *key, int64_t v)
 {
     json_key(o, key);
@@ -365,6 +371,14 @@ void json_knull(struct json_out *o, const char *key)
 {
     json_key(o, key);
     json_nil(o);
+}
+
+void json_kint_if(struct json_out *o, const char *key, bool known, int64_t v)
+{
+    if (known)
+        json_kint(o, key, v);
+    else
+        json_knull(o, key);
 }
 
 void json_ktime(struct json_out *o, const char *key, int64_t wall_ms)

@@ -63,10 +63,7 @@ typedef void listed_fn(const struct listed *l, void *arg);
 
 static void each_listed(listed_fn *fn, void *arg)
 {
-    const struct route_group native[] = {{"", native_route_list, native_route_count},
-                                         {NULL, NULL, 0}};
-
-    fn(&(struct listed){.name = "native", .prefix = "", .groups = native}, arg);
+    fn(&(struct listed){.name = "native", .prefix = "", .groups = native_route_groups}, arg);
     for (int i = 0; dialects_all[i] != NULL; i++) {
         const struct dialect *d = dialects_all[i];
 

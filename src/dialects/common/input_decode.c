@@ -4,9 +4,8 @@
  */
 #include "dialects/common/input_decode.h"
 
-#include <string.h>
-
 #include "base/text.h"
+#include "dialects/common/spawn_decode.h"
 #include "term/keys.h"
 
 struct input_decode_body {
@@ -64,10 +63,8 @@ int input_request_decode(const json_t *body, bool app_cursor, struct buf *out, b
 
     if (json_decode(body, body_fields, sizeof body_fields / sizeof *body_fields, &b, err) < 0)
         return -1;
-    base64 = b.encoding != NULL && strcmp(b.encoding, "base64") == 0;
-    if (b.encoding != NULL && !base64 && strcmp(b.encoding, "utf8") != 0)
-        return hf_fail_field(err, HF_E_bad_value, "encoding",
-                             "\"encoding\" must be utf8 or base64");
+    if (spawn_request_encoding(b.encoding, "encoding", &base64, err) < 0)
+        return -1;
     if (b.data != NULL && decode_data(b.data, base64, out, err) < 0)
         return -1;
     if (b.keys != NULL && decode_keys(b.keys, app_cursor, out, err) < 0)

@@ -30,8 +30,7 @@ void process_json_exit(struct json_out *o, const struct exit_record *x)
         json_knull(o, "exit_code");
         return;
     }
-    json_key(o, "exit");
-    json_open(o, '{');
+    json_kopen(o, "exit", '{');
     json_kstr(o, "kind", exit_kind_name(x->kind));
     write_code(o, "code", x->code);
     json_kstr(o, "signal", x->signum > 0 ? signal_name(x->signum) : NULL);
@@ -44,8 +43,7 @@ void process_json_exit(struct json_out *o, const struct exit_record *x)
 void process_json_data(struct json_out *o, const char *bytes, size_t len)
 {
     if (utf8_is_valid(bytes, len)) {
-        json_key(o, "data");
-        json_strn(o, bytes, len);
+        json_kstrn(o, "data", bytes, len);
         json_kstr(o, "encoding", "utf8");
         return;
     }
@@ -55,8 +53,7 @@ void process_json_data(struct json_out *o, const char *bytes, size_t len)
 
 void process_json_args(struct json_out *o, const char *key, const struct process_view *v)
 {
-    json_key(o, key);
-    json_open(o, '[');
+    json_kopen(o, key, '[');
     for (size_t i = 0; i < v->arg_count; i++)
         json_str(o, v->args[i]);
     json_close(o, ']');

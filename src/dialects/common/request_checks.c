@@ -81,22 +81,66 @@ int check_signal_role(int signum, enum role role, struct hf_error *err)
                    signal_name(signum));
 }
 
+/* The index of the word, or -1 with the list of all of them. */
+static int find_word(const char *text, const char *const *words, int count, struct buf *list)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(text, words[i]) == 0)
+            return i;
+    for (int i = 0; i < count; i++)
+        buf_printf(list, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
+    return -1;
+}
+
+int check_word(const char *name, const char *field, const char *const *words, struct hf_error *err)
+{
+    struct buf list = {0};
+    int i, count = 0;
+
+    while (words[count] != NULL)
+        count++;
+    i = find_word(name, words, count, &list);
+    if (i < 0)
+        i = hf_fail_field(err, HF_E_bad_value, field, "\"%s\" must be %s", field, buf_cstr(&list));
+    buf_fini(&list);
+    return i;
+}
+
+int check_source(const char *name, enum process_source *out, struct hf_error *err)
+{
+    int n = source_from_name(name);
+
+    if (n < 0)
+        return hf_fail_field(err, HF_E_bad_value, "source",
+                             "\"source\" must be user, agent, user_shell or system");
+    *out = (enum process_source)n;
+    return 0;
+}
+
+int check_size_policy(const char *name, enum size_policy *out, struct hf_error *err)
+{
+    int n = size_policy_from_name(name);
+
+    if (n < 0)
+        return hf_fail_field(err, HF_E_bad_value, "size_policy",
+                             "\"size_policy\" must be latest, smallest, fixed or owner");
+    *out = (enum size_policy)n;
+    return 0;
+}
+
 int check_query_choice(struct http_request *rq, const char *name, const char *const *words,
                        int count, int absent)
 {
     const char *text = http_query(rq, name);
     struct hf_error err = {0};
     struct buf list = {0};
+    int i;
 
     if (text == NULL)
         return absent;
-    for (int i = 0; i < count; i++) {
-        if (strcmp(text, words[i]) == 0) {
-            buf_fini(&list);
-            return i;
-        }
-        buf_printf(&list, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
-    }
+    i = find_word(text, words, count, &list);
+    if (i >= 0)
+        return i;
     hf_fail(&err, HF_E_bad_value, "%s must be %s", name, buf_cstr(&list));
     buf_fini(&list);
     http_reply_error(rq, &err);

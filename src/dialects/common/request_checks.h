@@ -21,6 +21,13 @@ const char *check_signal_target_name(enum signal_target target);
 /* May this role send this signal? */
 int check_signal_role(int signum, enum role role, struct hf_error *err);
 
+/* The index of the name in a list of words that ends with NULL, or bad_value: "FIELD must be A, B
+ * or C". */
+int check_word(const char *name, const char *field, const char *const *words, struct hf_error *err);
+/* The names of these enums. */
+int check_source(const char *name, enum process_source *out, struct hf_error *err);
+int check_size_policy(const char *name, enum size_policy *out, struct hf_error *err);
+
 /* The index of the word that the query has; `absent` if it has none. Negative: replied with
  * "NAME must be A, B or C". */
 int check_query_choice(struct http_request *rq, const char *name, const char *const *words,

@@ -4,6 +4,7 @@
  */
 #include "dialects/common/spawn_decode.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -74,10 +75,11 @@ static int bad_choice(struct hf_error *err, const char *field, const char *choic
 
 int spawn_request_encoding(const char *name, const char *field, bool *base64, struct hf_error *err)
 {
-    *base64 = name != NULL && strcmp(name, "base64") == 0;
-    if (name == NULL || *base64 || strcmp(name, "utf8") == 0)
-        return 0;
-    return bad_choice(err, field, "utf8 or base64");
+    static const char *const names[] = {"utf8", "base64", NULL};
+    int i = name != NULL ? check_word(name, field, names, err) : 0;
+
+    *base64 = i == 1;
+    return i < 0 ? i : 0;
 }
 
 int spawn_request_args(const json_t *args, const char ***out, size_t *count, struct hf_error *err)
@@ -187,25 +189,27 @@ static int decode_stdin(struct spawn_spec *s, const char *mode, struct hf_error 
     return 0;
 }
 
-static int decode_input(struct spawn_request *a, const struct spawn_decode_body *b,
-                        struct hf_error *err)
+int spawn_request_bytes(const json_t *v, const char *field, const char *encoding, struct buf *own,
+                        const void **bytes, size_t *len, struct hf_error *err)
 {
+    char name[32];
     bool base64;
 
-    if (spawn_request_encoding(b->input_encoding, "input_encoding", &base64, err) < 0)
+    snprintf(name, sizeof name, "%s_encoding", field);
+    if (spawn_request_encoding(encoding, name, &base64, err) < 0)
         return -1;
-    if (b->input == NULL)
+    if (v == NULL)
         return 0;
-    if (!json_is_string(b->input))
-        return hf_fail_field(err, HF_E_bad_type, "input", "\"input\" must be a string");
-    a->spec.input = json_string_value(b->input);
-    a->spec.input_len = json_string_length(b->input);
+    if (!json_is_string(v))
+        return hf_fail_field(err, HF_E_bad_type, field, "\"%s\" must be a string", field);
+    *bytes = json_string_value(v);
+    *len = json_string_length(v);
     if (!base64)
         return 0;
-    if (!base64_decode(&a->input, a->spec.input, a->spec.input_len))
-        return hf_fail_field(err, HF_E_bad_value, "input", "\"input\" is not valid base64");
-    a->spec.input = buf_data(&a->input);
-    a->spec.input_len = a->input.len;
+    if (!base64_decode(own, json_string_value(v), *len))
+        return hf_fail_field(err, HF_E_bad_value, field, "\"%s\" is not valid base64", field);
+    *bytes = buf_data(own);
+    *len = own->len;
     return 0;
 }
 
@@ -246,26 +250,17 @@ static int decode_on_detach(struct spawn_request *a, const json_t *v, bool run,
 static int decode_names(struct spawn_spec *s, const struct spawn_decode_body *b,
                         struct hf_error *err)
 {
-    int n;
+    static const char *const deliveries[] = {"live", "lossless", NULL};
+    int i = 0;
 
-    if (b->source != NULL) {
-        n = source_from_name(b->source);
-        if (n < 0)
-            return bad_choice(err, "source", "user, agent, user_shell or system");
-        s->source = (enum process_source)n;
-    }
-    if (b->size_policy != NULL) {
-        n = size_policy_from_name(b->size_policy);
-        if (n < 0)
-            return bad_choice(err, "size_policy", "latest, smallest, fixed or owner");
-        s->size_policy = (enum size_policy)n;
-    }
+    if ((b->source != NULL && check_source(b->source, &s->source, err) < 0) ||
+        (b->size_policy != NULL && check_size_policy(b->size_policy, &s->size_policy, err) < 0))
+        return -1;
     if (b->delivery != NULL) {
-        if (strcmp(b->delivery, "live") != 0 && strcmp(b->delivery, "lossless") != 0)
-            return bad_choice(err, "delivery", "live or lossless");
-        s->delivery = strcmp(b->delivery, "lossless") == 0 ? DELIVERY_LOSSLESS : DELIVERY_LIVE;
+        i = check_word(b->delivery, "delivery", deliveries, err);
+        s->delivery = i == 1 ? DELIVERY_LOSSLESS : DELIVERY_LIVE;
     }
-    return 0;
+    return i < 0 ? i : 0;
 }
 
 static int decode_limits(struct spawn_spec *s, const json_t *limits, struct hf_error *err)
@@ -328,7 +323,9 @@ int spawn_request_decode(struct spawn_request *a, const json_t *body, bool run,
         return -1;
     if (b.metadata != NULL && decode_metadata(a, b.metadata, err) < 0)
         return -1;
-    if (decode_stdin(&a->spec, b.stdin, err) < 0 || decode_input(a, &b, err) < 0 ||
+    if (decode_stdin(&a->spec, b.stdin, err) < 0 ||
+        spawn_request_bytes(b.input, "input", b.input_encoding, &a->input, &a->spec.input,
+                            &a->spec.input_len, err) < 0 ||
         decode_names(&a->spec, &b, err) < 0 || decode_on_detach(a, b.on_detach, run, err) < 0)
         return -1;
     return spawn_request_encoding(b.output_encoding, "output_encoding", &a->base64, err);

@@ -38,4 +38,9 @@ int spawn_request_env(const json_t *env, struct spec_env **out, size_t *count,
 /* "utf8" (false, also for NULL) or "base64" (true). */
 int spawn_request_encoding(const char *name, const char *field, bool *base64, struct hf_error *err);
 
+/* `v`, named `field`, as bytes: text, or base64 as "FIELD_encoding" says, then kept in *own. *bytes
+ * is unchanged if v is NULL. */
+int spawn_request_bytes(const json_t *v, const char *field, const char *encoding, struct buf *own,
+                        const void **bytes, size_t *len, struct hf_error *err);
+
 #endif

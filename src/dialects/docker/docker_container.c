@@ -69,8 +69,7 @@ void docker_make(struct http_request *rq, json_t *config, struct hf_error *err)
     o = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&o, "Id", c->id);
     if (!created_is_exec(c)) {
-        json_key(&o, "Warnings");
-        json_open(&o, '[');
+        json_kopen(&o, "Warnings", '[');
         json_close(&o, ']');
     }
     docker_send(rq, 201, &o);

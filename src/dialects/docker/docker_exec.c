@@ -136,8 +136,7 @@ void docker_exec_inspect(struct http_request *rq)
     o = dialect_reply_open(&dk->base);
     json_kstr(&o, "ID", b.id);
     write_state(&o, &b);
-    json_key(&o, "ProcessConfig");
-    json_open(&o, '{');
+    json_kopen(&o, "ProcessConfig", '{');
     json_kbool(&o, "tty", docker_entry_tty(&b));
     docker_inspect_command(&o, &b, "entrypoint", "arguments");
     json_kbool(&o, "privileged", false);

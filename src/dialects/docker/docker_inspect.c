@@ -94,8 +94,7 @@ static void write_words(struct json_out *o, const char *key, const struct docker
 {
     const char *word;
 
-    json_key(o, key);
-    json_open(o, '[');
+    json_kopen(o, key, '[');
     for (size_t i = from; (word = word_at(b, i)) != NULL; i++)
         json_str(o, word);
     json_close(o, ']');
@@ -131,8 +130,7 @@ static void write_labels(struct json_out *o, const struct docker_entry *b)
 
 static void write_host(struct json_out *o, const struct docker_entry *b)
 {
-    json_key(o, "HostConfig");
-    json_open(o, '{');
+    json_kopen(o, "HostConfig", '{');
     json_kstr(o, "NetworkMode", "host");
     json_kbool(o, "AutoRemove", docker_flag(b->config, "remove"));
     json_close(o, '}');
@@ -140,8 +138,7 @@ static void write_host(struct json_out *o, const struct docker_entry *b)
 
 static void write_network(struct json_out *o)
 {
-    json_key(o, "NetworkSettings");
-    json_open(o, '{');
+    json_kopen(o, "NetworkSettings", '{');
     write_empty(o, "Networks", '{', '}');
     json_close(o, '}');
 }
@@ -151,12 +148,10 @@ static void write_line(struct docker *dk, struct json_out *o, const struct docke
     struct buf text = {0};
 
     put_line(b, &text);
-    json_key(o, "Command");
-    json_strn(o, buf_data(&text), text.len);
+    json_kstrn(o, "Command", buf_data(&text), text.len);
     buf_clear(&text);
     put_status(dk, b, &text);
-    json_key(o, "Status");
-    json_strn(o, buf_data(&text), text.len);
+    json_kstrn(o, "Status", buf_data(&text), text.len);
     buf_fini(&text);
 }
 
@@ -175,8 +170,7 @@ void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct 
 {
     json_open(o, '{');
     json_kstr(o, "Id", b->id);
-    json_key(o, "Names");
-    json_open(o, '[');
+    json_kopen(o, "Names", '[');
     write_name(o, NULL, b);
     json_close(o, ']');
     json_kstr(o, "Image", docker_entry_image(b));
@@ -215,8 +209,7 @@ static void write_state(struct docker *dk, struct json_out *o, const struct dock
 {
     bool exited = b->kind == DOCKER_ENTRY_PROCESS && !docker_entry_is_running(b);
 
-    json_key(o, "State");
-    json_open(o, '{');
+    json_kopen(o, "State", '{');
     json_kstr(o, "Status", docker_entry_status(b));
     json_kbool(o, "Running", docker_entry_is_running(b));
     json_kbool(o, "Paused", false);
@@ -233,8 +226,7 @@ static void write_config(struct docker *dk, struct json_out *o, const struct doc
 {
     bool started = b->kind == DOCKER_ENTRY_PROCESS, foreign = started && b->config == NULL;
 
-    json_key(o, "Config");
-    json_open(o, '{');
+    json_kopen(o, "Config", '{');
     json_kstr(o, "Hostname", dk->hostname);
     json_kstr(o, "User", docker_text(b->config, "user"));
     json_kbool(o, "Tty", docker_entry_tty(b));

@@ -41,8 +41,7 @@ void docker_get_version(struct http_request *rq)
     struct utsname u;
 
     uname(&u);
-    json_key(&o, "Platform");
-    json_open(&o, '{');
+    json_kopen(&o, "Platform", '{');
     json_kstr(&o, "Name", "holdfast");
     json_close(&o, '}');
     json_kstr(&o, "Version", dk->base.host.version);

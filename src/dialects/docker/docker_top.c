@@ -149,13 +149,11 @@ static void write_table(struct json_out *o, const struct top_columns *c, struct 
 {
     struct top_row *before = NULL;
 
-    json_key(o, "Titles");
-    json_open(o, '[');
+    json_kopen(o, "Titles", '[');
     for (size_t i = 0; i < c->count; i++)
         json_str(o, top_title(c, i));
     json_close(o, ']');
-    json_key(o, "Processes");
-    json_open(o, '[');
+    json_kopen(o, "Processes", '[');
     for (size_t i = 0; i < t->count; i++) {
         if (!t->rows[i].member)
             continue;

@@ -100,10 +100,8 @@ static void json_end(struct buf *out, const struct end_text *t)
 
     json_out_init(&o, out);
     json_open(&o, '{');
-    json_key(&o, "event");
-    json_open(&o, '{');
-    json_key(&o, "end");
-    json_open(&o, '{');
+    json_kopen(&o, "event", '{');
+    json_kopen(&o, "end", '{');
     json_kint(&o, "exitCode", t->exit_code); /* even 0: some clients take absence for unknown */
     json_kbool(&o, "exited", t->exited);
     json_kstr(&o, "status", t->status);

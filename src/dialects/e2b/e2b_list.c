@@ -76,11 +76,9 @@ static const struct note *note_of(const struct e2b *e, const struct process *p)
 static void write_config(struct json_out *o, const struct process_view *v, const struct note *n,
                          enum role role)
 {
-    json_key(o, "config");
-    json_open(o, '{');
+    json_kopen(o, "config", '{');
     json_kstr(o, "cmd", v->command);
-    json_key(o, "args");
-    json_open(o, '[');
+    json_kopen(o, "args", '[');
     for (size_t i = 0; i < v->arg_count; i++)
         json_str(o, v->args[i]);
     json_close(o, ']');
@@ -104,8 +102,7 @@ void e2b_list(struct http_request *rq)
     if (message == NULL)
         return;
     o = dialect_reply_open(&e->base);
-    json_key(&o, "processes");
-    json_open(&o, '[');
+    json_kopen(&o, "processes", '[');
     while ((p = engine_next(e->base.engine, p)) != NULL) {
         struct process_view v;
 

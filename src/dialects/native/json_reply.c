@@ -10,13 +10,9 @@
 
 void json_reply_process(struct http_request *rq, int status, struct process *p)
 {
-    struct native *n = native_of(rq);
-    struct json_out o;
+    struct json_out o = json_reply_process_open(rq, p);
 
-    buf_clear(&n->base.scratch);
-    json_out_init(&o, &n->base.scratch);
-    process_write_json(p, &o);
-    http_reply_json(rq, status, &n->base.scratch);
+    dialect_reply_send(rq, status, &o);
 }
 
 void json_reply_text(struct json_out *o, const char *key, const char *bytes, size_t len,
@@ -52,8 +48,7 @@ uint64_t json_reply_headtail(struct native *n, struct json_out *o, const char *k
 
 void json_reply_survivors(struct json_out *o, const struct survivors *s)
 {
-    json_key(o, "survivors");
-    json_open(o, '[');
+    json_kopen(o, "survivors", '[');
     for (size_t i = 0; s != NULL && i < s->count; i++) {
         json_open(o, '{');
         json_kint(o, "pid", s->list[i].pid);
@@ -64,11 +59,17 @@ void json_reply_survivors(struct json_out *o, const struct survivors *s)
 }
 
 /* Removes the closing bracket that the writer has just appended. */
-void json_reply_process_open(struct json_out *o, struct process *p)
+struct json_out json_reply_process_open(const struct http_request *rq, struct process *p)
 {
-    process_write_json(p, o);
-    assert(o->buf->len > 0 && buf_data(o->buf)[o->buf->len - 1] == '}');
-    o->buf->len--;
-    o->depth++;
-    o->first[o->depth] = false;
+    struct buf *out = &dialect_base_of(rq)->scratch;
+    struct json_out o;
+
+    buf_clear(out);
+    json_out_init(&o, out);
+    process_write_json(p, &o);
+    assert(out->len > 0 && buf_data(out)[out->len - 1] == '}');
+    out->len--;
+    o.depth++;
+    o.first[o.depth] = false;
+    return o;
 }

@@ -23,6 +23,6 @@ uint64_t json_reply_headtail(struct native *n, struct json_out *o, const char *k
 /* "survivors". */
 void json_reply_survivors(struct json_out *o, const struct survivors *s);
 /* The process object, left open so that members can be added. */
-void json_reply_process_open(struct json_out *o, struct process *p);
+struct json_out json_reply_process_open(const struct http_request *rq, struct process *p);
 
 #endif

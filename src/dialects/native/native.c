@@ -14,14 +14,25 @@
 #include "dialects/native/problem.h"
 #include "dialects/native/process/share_links.h"
 
+static void native_fini(struct dialect_base *b)
+{
+    buf_fini(&((struct native *)b)->joined);
+}
+
+static const struct dialect native_dialect = {
+    .name = "native",
+    .prefix = "",
+    .groups = native_route_groups,
+    .error = problem_reply,
+    .size = sizeof(struct native),
+    .fini = native_fini,
+};
+
 struct native *native_new(struct engine *e, struct auth *auth, const struct native_info *info)
 {
-    struct native *n = hf_xalloc(sizeof *n);
+    const struct dialect_host host = {.engine = e, .loop = engine_loop(e)};
+    struct native *n = dialect_make(&native_dialect, &host);
 
-    n->base.engine = e;
-    n->base.loop = engine_loop(e);
-    list_init(&n->base.pending);
-    input_call_queue_init(&n->base.typing, &n->base.pending);
     n->auth = auth;
     n->info = *info;
     if (info->http != NULL)
@@ -32,24 +43,13 @@ struct native *native_new(struct engine *e, struct auth *auth, const struct nati
     list_init(&n->spawning);
     list_init(&n->connects);
     list_init(&n->reloads);
-    n->base.table = (struct route_table){
-        .prefix = "",
-        .routes = native_route_list,
-        .count = native_route_count,
-        .error = problem_reply,
-        .context = n,
-    };
     return n;
 }
 
 void native_free(struct native *n)
 {
-    if (n == NULL)
-        return;
-    pending_free(&n->base.pending);
-    buf_fini(&n->base.scratch);
-    buf_fini(&n->joined);
-    free(n);
+    if (n != NULL)
+        dialect_free(&native_dialect, n);
 }
 
 const struct route_table *native_routes(struct native *n)
@@ -64,8 +64,8 @@ void native_refuse_new(struct native *n)
 
 void native_drain(struct native *n)
 {
-    n->closed = n->base.draining = true;
-    pending_drain(&n->base.pending);
+    n->closed = true;
+    dialect_drain(&native_dialect, n);
 }
 
 struct native *native_of(const struct http_request *rq)

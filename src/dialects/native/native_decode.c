@@ -18,16 +18,6 @@ struct process *native_decode_find(const struct http_request *rq, const char *re
     return http_role(rq) == ROLE_OWN ? engine_find_all(e, ref, err) : engine_find(e, ref, err);
 }
 
-struct process *native_decode_process(struct http_request *rq)
-{
-    struct hf_error err;
-    struct process *p = native_decode_find(rq, http_param(rq, "id"), &err);
-
-    if (p == NULL)
-        http_reply_error(rq, &err);
-    return p;
-}
-
 bool native_decode_is_json_type(const struct http_request *rq)
 {
     const char *type = http_header(rq, "Content-Type");

@@ -14,8 +14,6 @@
 #include "engine/stream/viewer.h"
 #include "transport/http.h"
 
-/* The process of {id}; NULL: replied with an error. */
-struct process *native_decode_process(struct http_request *rq);
 /* The process that a reference names, if the caller may see it; see engine_find(). */
 struct process *native_decode_find(const struct http_request *rq, const char *ref,
                                    struct hf_error *err);

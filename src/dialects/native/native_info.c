@@ -21,14 +21,12 @@ void healthz_handle(struct http_request *rq)
     reply_status(rq, 200, "ok");
 }
 
-void readyz_handle(struct http_request *rq)
+int readyz_handle(struct http_request *rq, struct hf_error *err)
 {
-    struct hf_error err;
-
-    if (native_check_open(native_of(rq), &err) < 0)
-        http_reply_error(rq, &err);
-    else
-        reply_status(rq, 200, "ready");
+    if (native_check_open(native_of(rq), err) < 0)
+        return -1;
+    reply_status(rq, 200, "ready");
+    return 0;
 }
 
 static void write_limits(const struct native *n, struct json_out *o)
@@ -86,8 +84,7 @@ static void write_limits(const struct native *n, struct json_out *o)
         {"terminal_size", TERMINAL_SIZE_MAX},
     };
 
-    json_key(o, "limits");
-    json_open(o, '{');
+    json_kopen(o, "limits", '{');
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         json_ku64(o, limits[i].name, limits[i].value);
     json_close(o, '}');
@@ -95,8 +92,7 @@ static void write_limits(const struct native *n, struct json_out *o)
 
 static void write_confinement(const struct native_info *info, struct json_out *o)
 {
-    json_key(o, "confinement");
-    json_open(o, '{');
+    json_kopen(o, "confinement", '{');
     json_kbool(o, "seccomp", info->seccomp != NULL && *info->seccomp);
     json_kbool(o, "landlock", info->landlock != NULL && *info->landlock);
     json_kbool(o, "user", info->user != NULL && *info->user);
@@ -108,8 +104,7 @@ static void write_features(const struct native *n, struct json_out *o)
     struct engine_stats s;
 
     engine_stats(n->base.engine, &s);
-    json_key(o, "features");
-    json_open(o, '{');
+    json_kopen(o, "features", '{');
     json_kbool(o, "pty", true);
     json_kbool(o, "cgroup", s.has_cgroup);
     json_kbool(o, "exact_recovery", s.exact_recovery);
@@ -125,8 +120,7 @@ static void write_features(const struct native *n, struct json_out *o)
 
 static void write_names(struct json_out *o, const char *key, const char *const *names, size_t count)
 {
-    json_key(o, key);
-    json_open(o, '[');
+    json_kopen(o, key, '[');
     for (size_t i = 0; i < count; i++)
         json_str(o, names[i]);
     json_close(o, ']');
@@ -185,17 +179,15 @@ void openapi_handle(struct http_request *rq)
                     (size_t)((uintptr_t)embed_openapi_json_end - start));
 }
 
-void upgrade_handle(struct http_request *rq)
+int upgrade_handle(struct http_request *rq, struct hf_error *err)
 {
     struct native *n = native_of(rq);
-    struct hf_error err;
 
-    if (native_check_open(n, &err) < 0) {
-        http_reply_error(rq, &err);
-    } else if (engine_request_upgrade(n->base.engine) < 0) {
-        hf_fail(&err, HF_E_internal, "the keeper did not accept the request; see the daemon's log");
-        http_reply_error(rq, &err);
-    } else {
-        reply_status(rq, 202, "upgrading");
-    }
+    if (native_check_open(n, err) < 0)
+        return -1;
+    if (engine_request_upgrade(n->base.engine) < 0)
+        return hf_fail(err, HF_E_internal,
+                       "the keeper did not accept the request; see the daemon's log");
+    reply_status(rq, 202, "upgrading");
+    return 0;
 }

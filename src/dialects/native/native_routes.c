@@ -5,6 +5,7 @@
  * Fixed words stand above {x} in the same place: the first matching row wins. Layer: dialects.
  */
 #include "base/limits.h"
+#include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
 #include "dialects/native/process_filter.h"
 #include "dialects/native/socket/connect.h"
@@ -16,55 +17,114 @@
 #define POST HTTP_POST_M
 #define TERMINAL_QUERY CONNECT_QUERY " command args cwd user tag label session_id on_detach"
 
-const struct route native_route_list[] = {
+/* What a handler returns becomes the reply. */
+static void serve(struct http_request *rq, native_handler *handle)
+{
+    struct hf_error err;
+
+    if (handle(rq, &err) < 0)
+        http_reply_error(rq, &err);
+}
+
+static void serve_process(struct http_request *rq, native_process_handler *handle)
+{
+    struct hf_error err;
+    struct process *p = native_decode_find(rq, http_param(rq, "id"), &err);
+
+    if (p == NULL || handle(rq, p, &err) < 0)
+        http_reply_error(rq, &err);
+}
+
+#define SERVE(name)                                                                                \
+    static void serve_##name(struct http_request *rq)                                              \
+    {                                                                                              \
+        serve(rq, name##_handle);                                                                  \
+    }
+#define SERVE_PROCESS(name)                                                                        \
+    static void serve_##name(struct http_request *rq)                                              \
+    {                                                                                              \
+        serve_process(rq, name##_handle);                                                          \
+    }
+SERVE(create)
+SERVE(run)
+SERVE(list)
+SERVE(readyz)
+SERVE(upgrade)
+SERVE(reload)
+SERVE(tickets)
+SERVE(session_create)
+SERVE(session_list)
+SERVE(session_get)
+SERVE(session_delete)
+SERVE(session_run)
+SERVE(session_transcript)
+SERVE_PROCESS(process_get)
+SERVE_PROCESS(patch)
+SERVE_PROCESS(remove)
+SERVE_PROCESS(signal)
+SERVE_PROCESS(resize)
+SERVE_PROCESS(input)
+SERVE_PROCESS(output)
+SERVE_PROCESS(recording)
+SERVE_PROCESS(screen)
+SERVE_PROCESS(wait_exit)
+SERVE_PROCESS(wait)
+SERVE_PROCESS(links_make)
+SERVE_PROCESS(links_list)
+SERVE_PROCESS(links_remove)
+
+static const struct route routes[] = {
     {GET, "/healthz", healthz_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_NO_BODY, 0,
      NULL},
-    {GET, "/readyz", readyz_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_NO_BODY, 0, NULL},
+    {GET, "/readyz", serve_readyz, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_NO_BODY, 0, NULL},
     {GET, "/metrics", metrics_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {GET, "/openapi.json", openapi_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {GET, "/v1/info", info_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {GET, "/v1/activity", activity_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {GET, "/", page_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_NO_BODY, 0, "ticket link"},
-    {POST, "/v1/tickets", tickets_handle, ROLE_OWN, 0, 0, NULL},
-    {POST, "/v1/upgrade", upgrade_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
+    {POST, "/v1/tickets", serve_tickets, ROLE_OWN, 0, 0, NULL},
+    {POST, "/v1/upgrade", serve_upgrade, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
     {GET, "/v1/token", token_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
-    {POST, "/v1/reload", reload_handle, ROLE_OWN, 0, 0, NULL},
+    {POST, "/v1/reload", serve_reload, ROLE_OWN, 0, 0, NULL},
     {GET, "/v1/events", events_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " since all"},
 
-    {POST, P, create_handle, ROLE_OWN, 0, 0, NULL},
-    {GET, P, list_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " limit after"},
-    {POST, P "/run", run_handle, ROLE_OWN, 0, 0, NULL},
-    {GET, ONE, process_get_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0, "include"},
-    {HTTP_PATCH_M, ONE, patch_handle, ROLE_OWN, 0, 0, NULL},
-    {HTTP_DELETE_M, ONE, remove_handle, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},
-    {POST, ONE "/signal", signal_handle, ROLE_TYPE, ROUTE_SCOPED, 0, NULL},
-    {POST, ONE "/resize", resize_handle, ROLE_TYPE, ROUTE_SCOPED, 0, NULL},
-    {POST, ONE "/input", input_handle, ROLE_TYPE, ROUTE_SCOPED | ROUTE_STREAM_BODY,
+    {POST, P, serve_create, ROLE_OWN, 0, 0, NULL},
+    {GET, P, serve_list, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " limit after"},
+    {POST, P "/run", serve_run, ROLE_OWN, 0, 0, NULL},
+    {GET, ONE, serve_process_get, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0, "include"},
+    {HTTP_PATCH_M, ONE, serve_patch, ROLE_OWN, 0, 0, NULL},
+    {HTTP_DELETE_M, ONE, serve_remove, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},
+    {POST, ONE "/signal", serve_signal, ROLE_TYPE, ROUTE_SCOPED, 0, NULL},
+    {POST, ONE "/resize", serve_resize, ROLE_TYPE, ROUTE_SCOPED, 0, NULL},
+    {POST, ONE "/input", serve_input, ROLE_TYPE, ROUTE_SCOPED | ROUTE_STREAM_BODY,
      LIMIT_INPUT_BODY_BYTES, "eof"},
-    {GET, ONE "/output", output_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
+    {GET, ONE "/output", serve_output, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
      "since until tail_lines tail_bytes stream follow"},
-    {GET, ONE "/screen", screen_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
+    {GET, ONE "/screen", serve_screen, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
      "format scrollback"},
-    {GET, ONE "/recording", recording_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
+    {GET, ONE "/recording", serve_recording, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
      "since until follow"},
-    {GET, ONE "/wait", wait_exit_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0, "timeout_ms"},
-    {POST, ONE "/wait", wait_handle, ROLE_WATCH, ROUTE_SCOPED, 0, NULL},
+    {GET, ONE "/wait", serve_wait_exit, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0, "timeout_ms"},
+    {POST, ONE "/wait", serve_wait, ROLE_WATCH, ROUTE_SCOPED, 0, NULL},
     {GET, ONE "/connect", connect_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_UPGRADE | ROUTE_NO_BODY,
      0, CONNECT_QUERY},
-    {POST, ONE "/links", links_make_handle, ROLE_OWN, 0, 0, NULL},
-    {GET, ONE "/links", links_list_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
-    {HTTP_DELETE_M, ONE "/links/{lid}", links_remove_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
+    {POST, ONE "/links", serve_links_make, ROLE_OWN, 0, 0, NULL},
+    {GET, ONE "/links", serve_links_list, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
+    {HTTP_DELETE_M, ONE "/links/{lid}", serve_links_remove, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
     {GET, "/v1/terminal", terminal_handle, ROLE_OWN, ROUTE_UPGRADE | ROUTE_NO_BODY, 0,
      TERMINAL_QUERY},
     {GET, "/terminal", terminal_handle, ROLE_OWN, ROUTE_UPGRADE | ROUTE_NO_BODY, 0, TERMINAL_QUERY},
 
-    {POST, S, session_create_handle, ROLE_OWN, 0, 0, NULL},
-    {GET, S, session_list_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "limit after"},
-    {GET, S "/{id}", session_get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
-    {HTTP_DELETE_M, S "/{id}", session_delete_handle, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},
-    {POST, S "/{id}/run", session_run_handle, ROLE_OWN, 0, 0, "output"},
-    {GET, S "/{id}/transcript", session_transcript_handle, ROLE_WATCH, ROUTE_NO_BODY, 0,
+    {POST, S, serve_session_create, ROLE_OWN, 0, 0, NULL},
+    {GET, S, serve_session_list, ROLE_WATCH, ROUTE_NO_BODY, 0, "limit after"},
+    {GET, S "/{id}", serve_session_get, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+    {HTTP_DELETE_M, S "/{id}", serve_session_delete, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},
+    {POST, S "/{id}/run", serve_session_run, ROLE_OWN, 0, 0, "output"},
+    {GET, S "/{id}/transcript", serve_session_transcript, ROLE_WATCH, ROUTE_NO_BODY, 0,
      "limit format"},
 };
 
-const size_t native_route_count = sizeof native_route_list / sizeof *native_route_list;
+const struct route_group native_route_groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {NULL, NULL, 0},
+};

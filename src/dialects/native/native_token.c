@@ -28,8 +28,7 @@ static void write_tokens(struct json_out *o, const struct auth *a)
 {
     struct auth_token_view v;
 
-    json_key(o, "tokens");
-    json_open(o, '[');
+    json_kopen(o, "tokens", '[');
     for (size_t i = 0; a != NULL && auth_token_at(a, i, &v); i++) {
         json_open(o, '{');
         json_kstr(o, "name", v.name);
@@ -142,22 +141,20 @@ static int reload_decode(struct http_request *rq, int64_t *grace_ms, struct hf_e
     return rc;
 }
 
-void reload_handle(struct http_request *rq)
+int reload_handle(struct http_request *rq, struct hf_error *err)
 {
     struct native *n = native_of(rq);
-    struct hf_error err;
     struct native_token_reload *r;
     int64_t grace_ms;
 
-    if (native_check_open(n, &err) < 0 || reload_decode(rq, &grace_ms, &err) < 0 ||
-        native_wait_begin(n, rq, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (native_check_open(n, err) < 0 || reload_decode(rq, &grace_ms, err) < 0 ||
+        native_wait_begin(n, rq, err) < 0)
+        return -1;
     r = call_begin(rq, &reload_kind, sizeof *r);
     r->req = ++n->last_reload == 0 ? ++n->last_reload : n->last_reload;
     list_append(&n->reloads, &r->link);
     if (engine_request_reload(n->base.engine, r->req, grace_ms) < 0)
         reload_fail(r, HF_E_internal,
                     "the keeper did not accept the request; see the daemon's log");
+    return 0;
 }

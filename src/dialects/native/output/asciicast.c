@@ -48,8 +48,7 @@ void asciicast_begin(struct asciicast *a, const struct asciicast_head *h)
         json_kstr(&o, "title", h->title);
     if (h->command != NULL)
         json_kstr(&o, "command", h->command);
-    json_key(&o, "env");
-    json_open(&o, '{');
+    json_kopen(&o, "env", '{');
     json_kstr(&o, "TERM", "xterm-256color");
     json_close(&o, '}');
     json_close(&o, '}');

@@ -158,17 +158,18 @@ static int stream_filter(int requested, bool pty)
     return requested == 0 ? STREAM_STDOUT : STREAM_STDERR;
 }
 
-/* r->from is where the requested range begins. */
-static int output_resolve(const struct output_request *a, uint64_t first, uint64_t next,
-                          struct output_range *r, struct hf_error *err)
+int output_resolve(struct output_range *r, uint64_t until, const struct journal *j, uint64_t next,
+                   struct hf_error *err)
 {
+    uint64_t first = journal_first(j);
+
     r->gap_from = r->from;
     if (r->from > next)
         return hf_fail_field(err, HF_E_range_not_satisfiable, "since",
                              "offset %llu is beyond the output, which ends at %llu",
                              (unsigned long long)r->from, (unsigned long long)next);
-    r->until = a->until < next;
-    r->to = r->until ? a->until : next;
+    r->until = until < next;
+    r->to = r->until ? until : next;
     if (r->from < first)
         r->from = first < r->to || !r->until ? first : r->to;
     if (r->to < r->from)
@@ -176,47 +177,48 @@ static int output_resolve(const struct output_request *a, uint64_t first, uint64
     return 0;
 }
 
-void output_add_headers(struct http_request *rq, const struct output_range *r)
+static void add_offset(struct http_request *rq, const char *name, uint64_t at)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%llu", (unsigned long long)at);
+    http_add_header(rq, name, text);
+}
+
+void output_add_headers(struct http_request *rq, const struct output_range *r, bool follow)
 {
     char text[48];
 
-    snprintf(text, sizeof text, "%llu", (unsigned long long)r->from);
-    http_add_header(rq, "Holdfast-Offset", text);
+    add_offset(rq, "Holdfast-Offset", r->from);
     if (r->gap_from < r->from) {
         snprintf(text, sizeof text, "%llu-%llu", (unsigned long long)r->gap_from,
                  (unsigned long long)r->from);
         http_add_header(rq, "Holdfast-Gap", text);
     }
+    if (!follow)
+        add_offset(rq, "Holdfast-Next", r->to);
 }
 
-void output_handle(struct http_request *rq)
+int output_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
-    static void (*const shapes[])(struct http_request *, struct process *,
-                                  const struct output_range *) = {
+    static output_writer *const shapes[] = {
         [SHAPE_RAW] = output_raw,
         [SHAPE_JSON] = output_json,
         [SHAPE_FOLLOW] = output_follow,
         [SHAPE_SSE] = output_sse,
     };
-    struct process *p = native_decode_process(rq);
     struct output_request request;
     struct output_range r;
     struct process_view v;
-    struct hf_error err;
     uint64_t next;
 
-    if (p == NULL)
-        return;
-    if (output_decode(rq, &request, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (output_decode(rq, &request, err) < 0)
+        return -1;
     process_view(p, &v);
     r.only_stream = stream_filter(request.stream, v.pty);
     if (!wished_start(rq, &request, p, r.only_stream, &r.from, &next))
-        return;
-    if (output_resolve(&request, journal_first(process_journal(p)), next, &r, &err) < 0)
-        http_reply_error(rq, &err);
-    else
-        shapes[request.shape](rq, p, &r);
+        return 0;
+    if (output_resolve(&r, request.until, process_journal(p), next, err) < 0)
+        return -1;
+    return shapes[request.shape](rq, p, &r, err);
 }

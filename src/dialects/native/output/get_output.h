@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * get_output.h - the decoded GET …/output, and the four formats of its reply
- *
- * Layer: dialects.
+ * get_output.h - a range of output, and the four formats of GET …/output. Layer: dialects.
  */
 #ifndef HF_DIALECTS_NATIVE_OUTPUT_GET_OUTPUT_H
 #define HF_DIALECTS_NATIVE_OUTPUT_GET_OUTPUT_H
@@ -17,16 +15,20 @@ struct output_range {
     bool until;      /* `to` was requested, not just where the output ends now */
 };
 
-void output_add_headers(struct http_request *rq, const struct output_range *r);
+/* r->from is where the requested range begins, retained or not, and `next` where the output ends.
+ * until: UINT64_MAX if it was not requested. */
+int output_resolve(struct output_range *r, uint64_t until, const struct journal *j, uint64_t next,
+                   struct hf_error *err);
+void output_add_headers(struct http_request *rq, const struct output_range *r, bool follow);
 static inline bool output_wants(const struct output_range *r, enum stream s)
 {
     return r->only_stream < 0 || r->only_stream == (int)s;
 }
 
-/* Each replies to the request. */
-void output_raw(struct http_request *rq, struct process *p, const struct output_range *r);
-void output_json(struct http_request *rq, struct process *p, const struct output_range *r);
-void output_follow(struct http_request *rq, struct process *p, const struct output_range *r);
-void output_sse(struct http_request *rq, struct process *p, const struct output_range *r);
+/* Replies; or a negative errno with err. */
+typedef int output_writer(struct http_request *rq, struct process *p, const struct output_range *r,
+                          struct hf_error *err);
+output_writer output_raw, output_json;   /* output_range.c */
+output_writer output_follow, output_sse; /* output_stream.c */
 
 #endif

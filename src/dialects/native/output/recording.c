@@ -14,6 +14,7 @@
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
 #include "dialects/native/output/asciicast.h"
+#include "dialects/native/output/get_output.h"
 
 #define CAST_TYPE "application/x-asciicast"
 #define CAST_SLICE_BYTES (16 * 1024) /* half a millisecond; escaping makes up to six times that */
@@ -31,8 +32,9 @@ struct recording {
 
 struct recording_request {
     struct since since;
-    uint64_t from, to, gap_from;
-    bool follow, until;
+    uint64_t until; /* UINT64_MAX: to the end */
+    struct output_range range;
+    bool follow;
 };
 
 /* --- marks and bytes ----------------------------------------------------------- */
@@ -226,7 +228,7 @@ static int recording_decode(const struct http_request *rq, struct recording_requ
 {
     int64_t until = -1;
 
-    *a = (struct recording_request){.since = {SINCE_OFFSET, 0}, .to = UINT64_MAX};
+    *a = (struct recording_request){.since = {SINCE_OFFSET, 0}, .until = UINT64_MAX};
     if (native_decode_since(rq, &a->since, err) < 0 ||
         native_decode_i64(rq, "until", 0, INT64_MAX, &until, err) < 0 ||
         native_decode_bool(rq, "follow", &a->follow, err) < 0)
@@ -235,12 +237,11 @@ static int recording_decode(const struct http_request *rq, struct recording_requ
         return hf_fail(err, HF_E_not_acceptable, "a recording is available only as " CAST_TYPE "");
     if (until < 0)
         return 0;
-    a->to = (uint64_t)until;
-    a->until = true;
+    a->until = (uint64_t)until;
     if (a->follow)
         return hf_fail_field(err, HF_E_bad_query, "until",
                              "\"until\" cannot be combined with \"follow\"");
-    if (a->since.kind == SINCE_OFFSET && a->since.n > a->to)
+    if (a->since.kind == SINCE_OFFSET && a->since.n > a->until)
         return hf_fail_field(err, HF_E_bad_query, "until",
                              "\"until\" must not be less than \"since\"");
     return 0;
@@ -249,29 +250,18 @@ static int recording_decode(const struct http_request *rq, struct recording_requ
 static int recording_resolve(struct recording_request *a, struct process *p, struct hf_error *err)
 {
     struct journal *j = process_journal(p);
-    uint64_t first = journal_first(j), next = journal_next(j);
+    uint64_t next = journal_next(j);
     struct process_view v;
 
     process_view(p, &v);
     switch (a->since.kind) {
-    case SINCE_NOW: a->from = next; break;
-    case SINCE_LAST: a->from = journal_tail_bytes(j, a->since.n, v.pty); break;
+    case SINCE_NOW: a->range.from = next; break;
+    case SINCE_LAST: a->range.from = journal_tail_bytes(j, a->since.n, v.pty); break;
     case SINCE_DEFAULT:
-    case SINCE_SCREEN: a->from = first; break;
-    default: a->from = a->since.n;
+    case SINCE_SCREEN: a->range.from = journal_first(j); break;
+    default: a->range.from = a->since.n;
     }
-    if (a->from > next)
-        return hf_fail_field(err, HF_E_range_not_satisfiable, "since",
-                             "offset %llu is beyond the output, which ends at %llu",
-                             (unsigned long long)a->from, (unsigned long long)next);
-    if (a->to > next)
-        a->to = next;
-    if (a->to < a->from)
-        a->to = a->from;
-    a->gap_from = a->from;
-    if (a->from < first)
-        a->from = first < a->to || !a->until ? first : a->to;
-    return 0;
+    return output_resolve(&a->range, a->until, j, next, err);
 }
 
 /* --- the reply -------------------------------------------------------------------- */
@@ -304,8 +294,8 @@ static void write_head(struct recording *x, const struct process_view *v,
                                   .title = v->title != NULL ? v->title : v->label,
                                   .command = v->command,
                               });
-    if (a->gap_from < a->from)
-        asciicast_gap(&x->cast, a->gap_from, a->from);
+    if (a->range.gap_from < a->range.from)
+        asciicast_gap(&x->cast, a->range.gap_from, a->range.from);
     lines_send(x);
 }
 
@@ -314,17 +304,7 @@ static void add_headers(struct http_request *rq, const struct recording_request 
 {
     char text[80];
 
-    snprintf(text, sizeof text, "%llu", (unsigned long long)a->from);
-    http_add_header(rq, "Holdfast-Offset", text);
-    if (a->gap_from < a->from) {
-        snprintf(text, sizeof text, "%llu-%llu", (unsigned long long)a->gap_from,
-                 (unsigned long long)a->from);
-        http_add_header(rq, "Holdfast-Gap", text);
-    }
-    if (!a->follow) {
-        snprintf(text, sizeof text, "%llu", (unsigned long long)a->to);
-        http_add_header(rq, "Holdfast-Next", text);
-    }
+    output_add_headers(rq, &a->range, a->follow);
     snprintf(text, sizeof text, "inline; filename=\"%s.cast\"", v->id);
     http_add_header(rq, "Content-Disposition", text);
 }
@@ -335,9 +315,9 @@ static void range_start(struct http_request *rq, struct process *p,
     struct recording_range *r = call_begin(rq, &range_kind, sizeof *r);
 
     r->process = process_ref(p);
-    r->at = a->from;
-    r->to = a->to;
-    recording_init(&r->recording, native_of(rq), p, a->from);
+    r->at = a->range.from;
+    r->to = a->range.to;
+    recording_init(&r->recording, native_of(rq), p, a->range.from);
     add_headers(rq, a, v);
     call_stream(&r->call, 200, CAST_TYPE);
     r->recording.stream = r->call.out;
@@ -354,8 +334,9 @@ static void follow_headers(struct http_request *rq)
     add_headers(rq, r->request, &v);
 }
 
-static void follow_start(struct http_request *rq, struct process *p,
-                         const struct recording_request *a, const struct process_view *v)
+static int follow_start(struct http_request *rq, struct process *p,
+                        const struct recording_request *a, const struct process_view *v,
+                        struct hf_error *err)
 {
     const struct follow_open o = {
         .type = CAST_TYPE,
@@ -363,45 +344,40 @@ static void follow_start(struct http_request *rq, struct process *p,
         .viewer =
             {
                 .since = SINCE_OFFSET,
-                .offset = a->from,
+                .offset = a->range.from,
                 .only_stream = -1,
                 .slice_bytes = CAST_SLICE_BYTES,
                 .heavy = true,
             },
     };
     struct recording_follow *r = hf_xalloc(sizeof *r);
-    struct hf_error err;
+    int rc;
 
     r->request = a;
-    recording_init(&r->recording, native_of(rq), p, a->from);
-    if (follow_begin(&r->follow, &follow_ops, rq, p, &o, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    recording_init(&r->recording, native_of(rq), p, a->range.from);
+    rc = follow_begin(&r->follow, &follow_ops, rq, p, &o, err);
+    if (rc < 0)
+        return rc;
     r->recording.stream = r->follow.out;
     write_head(&r->recording, v, a);
+    return 0;
 }
 
-void recording_handle(struct http_request *rq)
+int recording_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
-    struct process *p = native_decode_process(rq);
     struct recording_request request;
     struct process_view v;
-    struct hf_error err;
 
-    if (p == NULL)
-        return;
-    if (recording_decode(rq, &request, &err) < 0 || recording_resolve(&request, p, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (recording_decode(rq, &request, err) < 0 || recording_resolve(&request, p, err) < 0)
+        return -1;
     process_view(p, &v);
     if (http_method(rq) == HTTP_HEAD_M) {
         add_headers(rq, &request, &v);
         http_reply(rq, 200, CAST_TYPE, "", 0);
     } else if (request.follow) {
-        follow_start(rq, p, &request, &v);
+        return follow_start(rq, p, &request, &v, err);
     } else {
         range_start(rq, p, &request, &v);
     }
+    return 0;
 }

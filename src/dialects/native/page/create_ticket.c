@@ -17,23 +17,14 @@ struct create_ticket_body {
 
 static const struct json_field body_fields[] = {JSON_FIELD(STR, struct create_ticket_body, role)};
 
-static int decode_role(const char *name, enum role *out, struct hf_error *err)
-{
-    for (int r = ROLE_WATCH; r <= ROLE_OWN; r++) {
-        if (strcmp(http_role_name((enum role)r), name) == 0) {
-            *out = (enum role)r;
-            return 0;
-        }
-    }
-    return hf_fail_field(err, HF_E_bad_value, "role", "\"role\" must be own, type or watch");
-}
-
 /* No body means a ticket with all rights of the caller. */
 static int tickets_decode(struct http_request *rq, enum role *role, struct hf_error *err)
 {
+    static const char *const roles[] = {"own", "type", "watch", NULL}; /* from ROLE_OWN down */
     json_auto_t *tree = NULL;
     struct create_ticket_body b = {0};
     size_t len;
+    int i;
 
     *role = http_role(rq);
     http_body(rq, &len);
@@ -42,7 +33,11 @@ static int tickets_decode(struct http_request *rq, enum role *role, struct hf_er
     tree = native_decode_json(rq, err);
     if (tree == NULL || json_decode(tree, body_fields, 1, &b, err) < 0)
         return -1;
-    return b.role != NULL ? decode_role(b.role, role, err) : 0;
+    if (b.role == NULL)
+        return 0;
+    i = check_word(b.role, "role", roles, err);
+    *role = (enum role)(ROLE_OWN - i);
+    return i < 0 ? i : 0;
 }
 
 static int tickets_make(struct http_request *rq, enum role role, char *ticket, int64_t *expires_ms,
@@ -60,19 +55,15 @@ static int tickets_make(struct http_request *rq, enum role role, char *ticket, i
     return rc;
 }
 
-void tickets_handle(struct http_request *rq)
+int tickets_handle(struct http_request *rq, struct hf_error *err)
 {
     enum role role;
     char ticket[AUTH_TICKET_BYTES], url[64] = "/?ticket=";
     int64_t expires_ms = 0;
-    struct hf_error err;
     struct json_out o;
 
-    if (tickets_decode(rq, &role, &err) < 0 ||
-        tickets_make(rq, role, ticket, &expires_ms, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (tickets_decode(rq, &role, err) < 0 || tickets_make(rq, role, ticket, &expires_ms, err) < 0)
+        return -1;
     strncat(url, ticket, sizeof url - strlen(url) - 1);
     o = dialect_reply_open(dialect_base_of(rq));
     json_kstr(&o, "ticket", ticket);
@@ -81,7 +72,8 @@ void tickets_handle(struct http_request *rq)
     json_ktime(&o, "expires_at", expires_ms);
     dialect_reply_send(rq, 201, &o);
     /* A ticket is a secret for a minute: wipe it from the scratch buffer. */
-    buf_wipe(&native_of(rq)->base.scratch);
+    buf_wipe(o.buf);
     hf_wipe(ticket, sizeof ticket);
     hf_wipe(url, sizeof url);
+    return 0;
 }

@@ -184,7 +184,7 @@ static int create_spawn(struct http_request *rq, const json_t *body, const char 
     return rc;
 }
 
-static int create_begin(struct http_request *rq, struct hf_error *err)
+int create_handle(struct http_request *rq, struct hf_error *err)
 {
     json_auto_t *body = NULL;
     const char *key;
@@ -203,12 +203,4 @@ static int create_begin(struct http_request *rq, struct hf_error *err)
             return rc;
     }
     return create_spawn(rq, body, key, hash, err);
-}
-
-void create_handle(struct http_request *rq)
-{
-    struct hf_error err;
-
-    if (create_begin(rq, &err) < 0)
-        http_reply_error(rq, &err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_processes.c - GET /v1/processes: newest first, in pages. Layer: dialects.
+ * list_processes.c - GET /v1/processes: newest first, in pages; and GET /v1/processes/{id}. Layer:
+ * dialects.
  */
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_decode.h"
@@ -9,6 +10,7 @@
 
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
+#define RECENT_BYTES (64 * 1024)
 
 struct list_processes_page {
     struct filter filter;
@@ -50,8 +52,7 @@ static void page_write(const struct list_processes_page *pg, struct engine *e, s
     int64_t count = 0;
     bool more = false;
 
-    json_key(o, "processes");
-    json_open(o, '[');
+    json_kopen(o, "processes", '[');
     while ((p = page_next(pg, e, p)) != NULL) {
         if (!filter_match(&pg->filter, p))
             continue;
@@ -69,19 +70,51 @@ static void page_write(const struct list_processes_page *pg, struct engine *e, s
     json_kstr(o, "next", more ? v.id : NULL);
 }
 
-void list_handle(struct http_request *rq)
+int list_handle(struct http_request *rq, struct hf_error *err)
 {
-    struct native *n = native_of(rq);
     struct list_processes_page pg = {0};
-    struct hf_error err;
+    int rc = page_decode(&pg, rq, err);
     struct json_out o;
 
-    if (page_decode(&pg, rq, &err) < 0) {
-        http_reply_error(rq, &err);
-    } else {
-        o = dialect_reply_open(&n->base);
-        page_write(&pg, n->base.engine, &o);
+    if (rc == 0) {
+        o = dialect_reply_open(dialect_base_of(rq));
+        page_write(&pg, dialect_base_of(rq)->engine, &o);
         dialect_reply_send(rq, 200, &o);
     }
     filter_fini(&pg.filter);
+    return rc;
+}
+
+/* --- one process -------------------------------------------------------------------------- */
+
+static void write_recent(struct process *p, struct json_out *o)
+{
+    struct journal *j = process_journal(p);
+    struct process_view v;
+    uint64_t at;
+
+    process_view(p, &v);
+    at = journal_tail_bytes(j, RECENT_BYTES, v.pty);
+    json_kopen(o, "recent_output", '{');
+    json_ku64(o, "offset", at);
+    process_json_data(o, journal_bytes(j, at), journal_next(j) - at);
+    json_close(o, '}');
+}
+
+int process_get_handle(struct http_request *rq, struct process *p, struct hf_error *err)
+{
+    static const char *const parts[] = {"output", NULL};
+    struct json_out o;
+    int include = -1;
+
+    if (native_decode_choice(rq, "include", parts, &include, err) < 0)
+        return -1;
+    if (include < 0) {
+        json_reply_process(rq, 200, p);
+        return 0;
+    }
+    o = json_reply_process_open(rq, p);
+    write_recent(p, &o);
+    dialect_reply_send(rq, 200, &o);
+    return 0;
 }

@@ -53,7 +53,6 @@ int patch_decode(const json_t *body, struct process_patch *out, char **metadata,
                  struct hf_error *err)
 {
     struct patch_process_body b = {.retain_ms = -1};
-    int policy;
 
     *out = (struct process_patch){0};
     *metadata = NULL;
@@ -63,12 +62,9 @@ int patch_decode(const json_t *body, struct process_patch *out, char **metadata,
         decode_text(b.title, "title", LIMIT_LABEL_BYTES, &out->title, err) < 0)
         return -1;
     if (b.size_policy != NULL) {
-        policy = size_policy_from_name(b.size_policy);
-        if (policy < 0)
-            return hf_fail_field(err, HF_E_bad_value, "size_policy",
-                                 "\"size_policy\" must be latest, smallest, fixed or owner");
+        if (check_size_policy(b.size_policy, &out->size_policy, err) < 0)
+            return -1;
         out->set_size_policy = true;
-        out->size_policy = (enum size_policy)policy;
     }
     if (b.retain_ms >= 0) {
         out->set_retain = true;
@@ -80,7 +76,7 @@ int patch_decode(const json_t *body, struct process_patch *out, char **metadata,
     return 0;
 }
 
-static int patch_apply(struct http_request *rq, struct process *p, struct hf_error *err)
+int patch_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
     json_auto_t *body = native_decode_json(rq, err);
     struct process_patch patch;
@@ -93,18 +89,7 @@ static int patch_apply(struct http_request *rq, struct process *p, struct hf_err
     if (rc == 0)
         rc = process_patch(p, &patch, err);
     free(metadata);
-    return rc;
-}
-
-void patch_handle(struct http_request *rq)
-{
-    struct process *p = native_decode_process(rq);
-    struct hf_error err;
-
-    if (p == NULL)
-        return;
-    if (patch_apply(rq, p, &err) < 0)
-        http_reply_error(rq, &err);
-    else
+    if (rc == 0)
         json_reply_process(rq, 200, p);
+    return rc;
 }

@@ -43,20 +43,15 @@ static void removal_on_ended(void *arg, struct process *p, const struct survivor
     call_send(&r->call, 200, &o);
 }
 
-void remove_handle(struct http_request *rq)
+int remove_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
-    struct process *p = native_decode_process(rq);
     struct process_removal *r;
-    struct hf_error err;
     int64_t grace_ms = -1;
 
-    if (p == NULL)
-        return;
-    if (native_decode_i64(rq, "grace_ms", 0, LIMIT_DURATION_MS, &grace_ms, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (native_decode_i64(rq, "grace_ms", 0, LIMIT_DURATION_MS, &grace_ms, err) < 0)
+        return -1;
     r = call_begin(rq, &removal_kind, sizeof *r);
     r->process = process_ref(p);
     process_delete(p, grace_ms, "api", removal_on_ended, r);
+    return 0;
 }

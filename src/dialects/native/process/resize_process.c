@@ -18,33 +18,20 @@ static const struct json_field body_fields[] = {
                .required = true),
 };
 
-static int resize(struct http_request *rq, struct process *p, struct hf_error *err)
+int resize_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
     json_auto_t *tree = native_decode_json(rq, err);
     struct resize_process_body b;
-
-    if (tree == NULL || json_decode(tree, body_fields, 2, &b, err) < 0 ||
-        check_size(b.rows, b.cols, err) < 0)
-        return -1;
-    return process_resize(p, b.rows, b.cols, "api", err);
-}
-
-void resize_handle(struct http_request *rq)
-{
-    struct process *p = native_decode_process(rq);
     struct process_view v;
-    struct hf_error err;
     struct json_out o;
 
-    if (p == NULL)
-        return;
-    if (resize(rq, p, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (tree == NULL || json_decode(tree, body_fields, 2, &b, err) < 0 ||
+        check_size(b.rows, b.cols, err) < 0 || process_resize(p, b.rows, b.cols, "api", err) < 0)
+        return -1;
     process_view(p, &v);
     o = dialect_reply_open(dialect_base_of(rq));
     json_kint(&o, "rows", v.rows);
     json_kint(&o, "cols", v.cols);
     dialect_reply_send(rq, 200, &o);
+    return 0;
 }

@@ -264,7 +264,7 @@ static struct run_process *run_new(struct http_request *rq, const struct spawn_r
     return r;
 }
 
-static int run_begin(struct http_request *rq, struct hf_error *err)
+int run_handle(struct http_request *rq, struct hf_error *err)
 {
     json_auto_t *body = NULL;
     struct spawn_request request;
@@ -286,12 +286,4 @@ static int run_begin(struct http_request *rq, struct hf_error *err)
     }
     spawn_request_fini(&request);
     return rc;
-}
-
-void run_handle(struct http_request *rq)
-{
-    struct hf_error err;
-
-    if (run_begin(rq, &err) < 0)
-        http_reply_error(rq, &err);
 }

@@ -98,19 +98,17 @@ static const struct json_field fields[] = {
 
 int links_decode(const json_t *tree, struct share_spec *out, struct hf_error *err)
 {
+    static const char *const roles[] = {"watch", "type", NULL};
     struct share_links_body b = {0};
+    int role;
 
     if (json_decode(tree, fields, sizeof fields / sizeof *fields, &b, err) < 0)
         return -1;
     *out = (struct share_spec){
         .label = b.label, .expires_in_ms = b.expires_in_ms, .max_uses = b.max_uses};
-    if (strcmp(b.role, "watch") == 0)
-        out->role = SHARE_WATCH;
-    else if (strcmp(b.role, "type") == 0)
-        out->role = SHARE_TYPE;
-    else
-        return hf_fail_field(err, HF_E_bad_value, "role", "\"role\" must be watch or type");
-    return 0;
+    role = check_word(b.role, "role", roles, err);
+    out->role = role == 0 ? SHARE_WATCH : SHARE_TYPE;
+    return role < 0 ? role : 0;
 }
 
 static void write_link(struct json_out *o, const struct share_view *v)
@@ -120,55 +118,41 @@ static void write_link(struct json_out *o, const struct share_view *v)
     json_kstr(o, "label", v->label);
     json_ktime(o, "created_at", v->created_ms);
     json_ktime(o, "expires_at", v->expires_ms);
-    if (v->max_uses > 0)
-        json_kint(o, "max_uses", v->max_uses);
-    else
-        json_knull(o, "max_uses");
+    json_kint_if(o, "max_uses", v->max_uses > 0, v->max_uses);
     json_kint(o, "uses", v->uses);
 }
 
-void links_make_handle(struct http_request *rq)
+int links_make_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
-    struct process *p = native_decode_process(rq);
-    struct native *n = native_of(rq);
     char secret[SHARE_SECRET_LEN + 1], url[SHARE_SECRET_LEN + 16];
-    json_auto_t *tree = NULL;
+    json_auto_t *tree = native_decode_json(rq, err);
     struct share_spec spec;
     struct share_view v;
-    struct hf_error err;
     struct json_out o;
 
-    if (p == NULL)
-        return;
-    tree = native_decode_json(rq, &err);
-    if (tree == NULL || links_decode(tree, &spec, &err) < 0 ||
-        process_share(p, &spec, secret, &v, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (tree == NULL || links_decode(tree, &spec, err) < 0 ||
+        process_share(p, &spec, secret, &v, err) < 0)
+        return -1;
     snprintf(url, sizeof url, "/?link=%s", secret);
-    o = dialect_reply_open(&n->base);
+    o = dialect_reply_open(dialect_base_of(rq));
     write_link(&o, &v);
     json_kstr(&o, "token", secret);
     json_kstr(&o, "url", url);
     dialect_reply_send(rq, 201, &o);
     /* The link is shown only this once: wipe it. */
-    buf_wipe(&n->base.scratch);
+    buf_wipe(o.buf);
     hf_wipe(secret, sizeof secret);
     hf_wipe(url, sizeof url);
+    return 0;
 }
 
-void links_list_handle(struct http_request *rq)
+int links_list_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
-    struct process *p = native_decode_process(rq);
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
     struct share_view v;
-    struct json_out o;
 
-    if (p == NULL)
-        return;
-    o = dialect_reply_open(dialect_base_of(rq));
-    json_key(&o, "links");
-    json_open(&o, '[');
+    (void)err;
+    json_kopen(&o, "links", '[');
     for (size_t i = 0; process_share_at(p, i, &v); i++) {
         json_open(&o, '{');
         write_link(&o, &v);
@@ -176,17 +160,13 @@ void links_list_handle(struct http_request *rq)
     }
     json_close(&o, ']');
     dialect_reply_send(rq, 200, &o);
+    return 0;
 }
 
-void links_remove_handle(struct http_request *rq)
+int links_remove_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
-    struct process *p = native_decode_process(rq);
-    struct hf_error err;
-
-    if (p == NULL)
-        return;
-    if (process_unshare(p, http_param(rq, "lid"), &err) < 0)
-        http_reply_error(rq, &err);
-    else
-        http_reply_empty(rq, 204);
+    if (process_unshare(p, http_param(rq, "lid"), err) < 0)
+        return -1;
+    http_reply_empty(rq, 204);
+    return 0;
 }

@@ -53,23 +53,19 @@ static int signal_decode(struct http_request *rq, int *signum, enum signal_targe
     return check_signal_role(*signum, http_role(rq), err);
 }
 
-void signal_handle(struct http_request *rq)
+int signal_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
-    struct process *p = native_decode_process(rq);
     enum signal_target target;
     struct signal_process_sending *s;
-    struct hf_error err;
-    int signum;
+    int signum, rc;
 
-    if (p == NULL)
-        return;
-    if (signal_decode(rq, &signum, &target, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (signal_decode(rq, &signum, &target, err) < 0)
+        return -1;
     s = call_begin(rq, &sending_kind, sizeof *s);
     s->signum = signum;
     s->target = target;
-    if (process_signal(p, signum, target, sending_on_done, s, &err) < 0)
-        call_fail(&s->call, &err);
+    rc = process_signal(p, signum, target, sending_on_done, s, err);
+    if (rc < 0)
+        call_end(&s->call);
+    return rc;
 }

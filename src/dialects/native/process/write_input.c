@@ -132,23 +132,18 @@ static size_t input_on_json(struct http_request *rq, const void *bytes, size_t l
     return len;
 }
 
-void input_handle(struct http_request *rq)
+int input_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
-    struct process *p = native_decode_process(rq);
-    struct hf_error err;
     struct write_input *in;
     bool eof = false;
 
-    if (p == NULL)
-        return;
-    if (native_decode_bool(rq, "eof", &eof, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (native_decode_bool(rq, "eof", &eof, err) < 0)
+        return -1;
     in = call_begin(rq, &input_kind, sizeof *in);
     stdin_feed_init(&in->feed, input_on_room, in);
     stdin_feed_bind(&in->feed, p);
     in->json = native_decode_is_json_type(rq);
     in->eof = eof;
     http_body_stream(rq, in->json ? input_on_json : input_on_raw);
+    return 0;
 }

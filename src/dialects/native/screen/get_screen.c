@@ -93,8 +93,8 @@ static void screen_request_begin(struct http_request *rq, struct process *p, int
     screen_wait(p, &a->waiter);
 }
 
-static int check(struct http_request *rq, struct process *p, int *format, int64_t *lines,
-                 struct hf_error *err)
+static int screen_decode(const struct http_request *rq, struct process *p, int *format,
+                         int64_t *lines, struct hf_error *err)
 {
     static const char *const names[] = {"text", "ansi", "json", "html", "svg", NULL};
     struct process_view v;
@@ -109,25 +109,21 @@ static int check(struct http_request *rq, struct process *p, int *format, int64_
     return 0;
 }
 
-void screen_handle(struct http_request *rq)
+int screen_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
-    struct process *p = native_decode_process(rq);
     const struct term *t;
-    struct hf_error err;
     int format = FORMAT_TEXT;
     int64_t lines = 0;
 
-    if (p == NULL)
-        return;
-    if (check(rq, p, &format, &lines, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (screen_decode(rq, p, &format, &lines, err) < 0)
+        return -1;
     t = process_screen(p);
-    if (t != NULL)
+    if (t != NULL) {
         reply(rq, p, t, format, lines);
-    else if (native_wait_begin(native_of(rq), rq, &err) < 0)
-        http_reply_error(rq, &err);
-    else
-        screen_request_begin(rq, p, format, lines);
+        return 0;
+    }
+    if (native_wait_begin(native_of(rq), rq, err) < 0)
+        return -1;
+    screen_request_begin(rq, p, format, lines);
+    return 0;
 }

@@ -145,8 +145,7 @@ static void json_run(void *arg, const struct screen_run *run)
     json_open(o, '{');
     json_kint(o, "col", run->col);
     json_kint(o, "width", run->width);
-    json_key(o, "text");
-    json_strn(o, run->text, run->len);
+    json_kstrn(o, "text", run->text, run->len);
     json_colour(o, "fg", run->pen.fg);
     json_colour(o, "bg", run->pen.bg);
     json_flags(o, &run->pen);
@@ -155,8 +154,7 @@ static void json_run(void *arg, const struct screen_run *run)
 
 static void json_cursor(struct json_out *o, const struct screen_picture *p)
 {
-    json_key(o, "cursor");
-    json_open(o, '{');
+    json_kopen(o, "cursor", '{');
     json_kint(o, "row", p->view.y);
     json_kint(o, "col", p->view.x);
     json_kbool(o, "visible", p->view.cursor_shown);
@@ -171,10 +169,8 @@ static void json_line(struct json_out *o, const struct screen_picture *p, int ro
     json_kint(o, "row", row - p->lines);
     json_kbool(o, "wrapped", picture_row(p, row)->wrapped);
     screen_line(p->term, row - p->lines, &text);
-    json_key(o, "text");
-    json_strn(o, buf_cstr(&text), text.len);
-    json_key(o, "cells");
-    json_open(o, '[');
+    json_kstrn(o, "text", buf_cstr(&text), text.len);
+    json_kopen(o, "cells", '[');
     screen_runs(p, row, json_run, o);
     json_close(o, ']');
     json_close(o, '}');
@@ -195,8 +191,7 @@ void screen_put_json(struct buf *out, const struct screen_picture *p)
     json_kstr(&o, "title", p->view.title);
     json_kbool(&o, "alternate", p->view.alternate);
     json_ku64(&o, "scrollback", p->view.scrollback);
-    json_key(&o, "lines");
-    json_open(&o, '[');
+    json_kopen(&o, "lines", '[');
     for (row = 0; row < screen_rows(p); row++)
         json_line(&o, p, row);
     json_close(&o, ']');

@@ -33,15 +33,4 @@ void screen_put_json(struct buf *out, const struct screen_picture *p);
 void screen_put_html(struct buf *out, const struct screen_picture *p);
 void screen_put_svg(struct buf *out, const struct screen_picture *p);
 
-/* screen_colour.c: "#rrggbb" of what a pen shows, with inverse and similar attributes applied. */
-struct screen_colours {
-    char fg[8], bg[8];
-    bool has_bg; /* not the default one */
-};
-void screen_colours(const struct pen *p, struct screen_colours *out);
-#define SCREEN_FG "#e5e5e5"
-#define SCREEN_BG "#000000"
-/* Text escaped for HTML and XML. */
-void screen_escape(struct buf *out, const char *text, size_t len);
-
 #endif

@@ -48,7 +48,7 @@ static void create_on_done(void *arg, struct session *s, const struct hf_error *
     reply_session(rq, 201, s);
 }
 
-static int create_begin(struct http_request *rq, struct hf_error *err)
+int session_create_handle(struct http_request *rq, struct hf_error *err)
 {
     json_auto_t *body = NULL;
     struct session_request request;
@@ -71,32 +71,21 @@ static int create_begin(struct http_request *rq, struct hf_error *err)
     return rc;
 }
 
-void session_create_handle(struct http_request *rq)
-{
-    struct hf_error err;
-
-    if (create_begin(rq, &err) < 0)
-        http_reply_error(rq, &err);
-}
-
 /* --- get and list --------------------------------------------------------------- */
 
-static struct session *decode_session(struct http_request *rq)
+static struct session *decode_session(const struct http_request *rq, struct hf_error *err)
 {
-    struct hf_error err;
-    struct session *s = session_find(native_of(rq)->base.engine, http_param(rq, "id"), &err);
-
-    if (s == NULL)
-        http_reply_error(rq, &err);
-    return s;
+    return session_find(native_of(rq)->base.engine, http_param(rq, "id"), err);
 }
 
-void session_get_handle(struct http_request *rq)
+int session_get_handle(struct http_request *rq, struct hf_error *err)
 {
-    struct session *s = decode_session(rq);
+    struct session *s = decode_session(rq, err);
 
-    if (s != NULL)
-        reply_session(rq, 200, s);
+    if (s == NULL)
+        return -1;
+    reply_session(rq, 200, s);
+    return 0;
 }
 
 static int decode_page(const struct http_request *rq, int64_t *limit, struct session **after,
@@ -116,21 +105,17 @@ static int decode_page(const struct http_request *rq, int64_t *limit, struct ses
         "the session of \"after\" no longer exists; start again from the first page");
 }
 
-void session_list_handle(struct http_request *rq)
+int session_list_handle(struct http_request *rq, struct hf_error *err)
 {
     struct engine *e = native_of(rq)->base.engine;
     struct session *s = NULL, *last = NULL;
     int64_t limit = LIST_DEFAULT;
-    struct hf_error err;
     struct json_out o;
 
-    if (decode_page(rq, &limit, &s, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (decode_page(rq, &limit, &s, err) < 0)
+        return -1;
     o = dialect_reply_open(dialect_base_of(rq));
-    json_key(&o, "sessions");
-    json_open(&o, '[');
+    json_kopen(&o, "sessions", '[');
     for (; limit > 0 && (s = session_next(e, s)) != NULL; limit--) {
         session_write_json(s, &o);
         last = s;
@@ -138,6 +123,7 @@ void session_list_handle(struct http_request *rq)
     json_close(&o, ']');
     json_kstr(&o, "next", last != NULL && session_next(e, last) != NULL ? session_id(last) : NULL);
     dialect_reply_send(rq, 200, &o);
+    return 0;
 }
 
 /* --- delete ----------------------------------------------------------------------- */
@@ -174,20 +160,16 @@ static void deletion_on_done(void *arg, const struct survivors *v, size_t ended)
     call_send(&d->call, 200, &o);
 }
 
-void session_delete_handle(struct http_request *rq)
+int session_delete_handle(struct http_request *rq, struct hf_error *err)
 {
-    struct session *s = decode_session(rq);
-    struct hf_error err;
-    int64_t grace_ms = -1;
+    struct session *s = decode_session(rq, err);
     struct session_deletion *d;
+    int64_t grace_ms = -1;
 
-    if (s == NULL)
-        return;
-    if (native_decode_i64(rq, "grace_ms", 0, LIMIT_DURATION_MS, &grace_ms, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (s == NULL || native_decode_i64(rq, "grace_ms", 0, LIMIT_DURATION_MS, &grace_ms, err) < 0)
+        return -1;
     d = call_begin(rq, &deletion_kind, sizeof *d);
     d->session = s;
     session_delete(s, grace_ms, deletion_on_done, d);
+    return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
+#include "dialects/common/request_checks.h"
 #include "dialects/common/spawn_decode.h"
 
 struct create_body {
@@ -48,45 +49,13 @@ struct run_body {
     int64_t timeout_ms, grace_ms, max_output_bytes;
 };
 
-static int decode_source(struct session_run_request *a, const char *name, struct hf_error *err)
-{
-    int n = name != NULL ? source_from_name(name) : SOURCE_USER;
-
-    if (n < 0)
-        return hf_fail_field(err, HF_E_bad_value, "source",
-                             "\"source\" must be user, agent, user_shell or system");
-    a->spec.source = (enum process_source)n;
-    return 0;
-}
-
-static int decode_input(struct session_run_request *a, const struct run_body *b,
-                        struct hf_error *err)
-{
-    bool base64;
-
-    if (spawn_request_encoding(b->stdin_encoding, "stdin_encoding", &base64, err) < 0)
-        return -1;
-    if (b->stdin == NULL)
-        return 0;
-    if (!json_is_string(b->stdin))
-        return hf_fail_field(err, HF_E_bad_type, "stdin", "\"stdin\" must be a string");
-    a->spec.input = json_string_value(b->stdin);
-    a->spec.input_len = json_string_length(b->stdin);
-    if (!base64)
-        return 0;
-    if (!base64_decode(&a->input, a->spec.input, a->spec.input_len))
-        return hf_fail_field(err, HF_E_bad_value, "stdin", "\"stdin\" is not valid base64");
-    a->spec.input = a->input.len > 0 ? buf_data(&a->input) : "";
-    a->spec.input_len = a->input.len;
-    return 0;
-}
-
 static int decode_on_detach(struct session_run_request *a, const char *name, struct hf_error *err)
 {
-    a->keep = name != NULL && strcmp(name, "keep") == 0;
-    if (name == NULL || a->keep || strcmp(name, "kill") == 0)
-        return 0;
-    return hf_fail_field(err, HF_E_bad_value, "on_detach", "\"on_detach\" must be keep or kill");
+    static const char *const names[] = {"keep", "kill", NULL};
+    int i = check_word(name, "on_detach", names, err);
+
+    a->keep = i == 0;
+    return i < 0 ? i : 0;
 }
 
 #define F(kind, member, ...) JSON_FIELD(kind, struct run_body, member, __VA_ARGS__)
@@ -113,9 +82,13 @@ int session_run_request_decode(struct session_run_request *a, const json_t *body
     a->spec.timeout_ms = b.timeout_ms;
     a->spec.grace_ms = b.grace_ms;
     a->spec.max_output_bytes = (uint64_t)b.max_output_bytes;
-    if (decode_source(a, b.source, err) < 0 || decode_input(a, &b, err) < 0 ||
-        decode_on_detach(a, b.on_detach, err) < 0)
+    if ((b.source != NULL && check_source(b.source, &a->spec.source, err) < 0) ||
+        spawn_request_bytes(b.stdin, "stdin", b.stdin_encoding, &a->input, &a->spec.input,
+                            &a->spec.input_len, err) < 0 ||
+        (b.on_detach != NULL && decode_on_detach(a, b.on_detach, err) < 0))
         return -1;
+    if (b.stdin != NULL && a->spec.input == NULL)
+        a->spec.input = ""; /* empty, but present */
     return spawn_request_encoding(b.output_encoding, "output_encoding", &a->base64, err);
 }
 #undef F

@@ -15,24 +15,19 @@ enum { FORMAT_JSON, FORMAT_MARKDOWN };
 
 static void write_piece(struct json_out *o, const char *key, struct session_text t)
 {
-    json_key(o, key);
-    json_open(o, '{');
+    json_kopen(o, key, '{');
     process_json_data(o, t.len > 0 ? t.bytes : "", t.len);
     json_close(o, '}');
 }
 
 static void write_output(struct json_out *o, const struct session_command *c)
 {
-    json_key(o, "output");
-    json_open(o, '{');
+    json_kopen(o, "output", '{');
     write_piece(o, "head", c->head);
     write_piece(o, "tail", c->tail);
     json_ku64(o, "omitted_bytes", c->end.omitted);
     json_ku64(o, "offset", c->begin.from);
-    if (c->ended || c->end.to > 0)
-        json_ku64(o, "next", c->end.to);
-    else
-        json_knull(o, "next");
+    json_kint_if(o, "next", c->ended || c->end.to > 0, (int64_t)c->end.to);
     json_close(o, '}');
 }
 
@@ -43,13 +38,9 @@ static void write_item(struct json_out *o, const struct session_item *it)
 
     json_open(o, '{');
     json_kstr(o, "type", it->process != NULL ? "process" : "command");
-    if (it->process != NULL)
-        json_knull(o, "number");
-    else
-        json_ku64(o, "number", c->begin.number);
+    json_kint_if(o, "number", it->process == NULL, (int64_t)c->begin.number);
     json_kstr(o, "process_id", c->begin.process_id);
-    json_key(o, "command");
-    json_strn(o, c->text.bytes, c->text.len);
+    json_kstrn(o, "command", c->text.bytes, c->text.len);
     json_ku64(o, "command_omitted_bytes", c->begin.text_len - c->text.len);
     json_kstr(o, "source", source_name(c->begin.source));
     json_kstr(o, "status", c->ended ? "exited" : "running");
@@ -73,8 +64,7 @@ static void reply_json(struct http_request *rq, const char *id, const struct ses
 
     json_kstr(&o, "session_id", id);
     json_ku64(&o, "dropped", all->dropped);
-    json_key(&o, "items");
-    json_open(&o, '[');
+    json_kopen(&o, "items", '[');
     for (size_t i = 0; i < all->count; i++)
         write_item(&o, &all->list[i]);
     json_close(&o, ']');
@@ -108,24 +98,22 @@ static int decode_format(const struct http_request *rq, int *format, struct hf_e
                    "a transcript is available as application/json or " MARKDOWN_TYPE);
 }
 
-void session_transcript_handle(struct http_request *rq)
+int session_transcript_handle(struct http_request *rq, struct hf_error *err)
 {
     struct engine *e = native_of(rq)->base.engine;
     int64_t limit = SESSION_LOG_COMMANDS;
     struct session_items all;
-    struct hf_error err;
-    struct session *s = session_find(e, http_param(rq, "id"), &err);
+    struct session *s = session_find(e, http_param(rq, "id"), err);
     int format;
 
-    if (s == NULL || native_decode_i64(rq, "limit", 1, SESSION_LOG_COMMANDS, &limit, &err) < 0 ||
-        decode_format(rq, &format, &err) < 0) {
-        http_reply_error(rq, &err);
-        return;
-    }
+    if (s == NULL || native_decode_i64(rq, "limit", 1, SESSION_LOG_COMMANDS, &limit, err) < 0 ||
+        decode_format(rq, &format, err) < 0)
+        return -1;
     session_items_collect(&all, e, s, (size_t)limit);
     if (format == FORMAT_MARKDOWN)
         reply_markdown(rq, session_id(s), &all);
     else
         reply_json(rq, session_id(s), &all);
     session_items_fini(&all);
+    return 0;
 }

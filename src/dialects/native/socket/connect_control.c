@@ -81,25 +81,12 @@ static int find_type(const json_t *tree, struct hf_error *err)
         name);
 }
 
-static int lease_decode(const char *name, enum lease_action *out, struct hf_error *err)
-{
-    static const char *const names[] = {"take", "release", "request"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], name) == 0) {
-            *out = (enum lease_action)i;
-            return 0;
-        }
-    }
-    return hf_fail_field(err, HF_E_bad_value, "action",
-                         "\"action\" must be take, release or request");
-}
-
 int control_decode(const char *text, size_t len, struct control *out, struct hf_error *err)
 {
     json_auto_t *tree = json_parse(text, len, err);
+    static const char *const actions[] = {"take", "release", "request", NULL};
     struct connect_control_body b = {0};
-    int type;
+    int type, action;
 
     if (tree == NULL || (type = find_type(tree, err)) < 0 ||
         json_decode(tree, types[type].fields, types[type].count, &b, err) < 0)
@@ -108,8 +95,11 @@ int control_decode(const char *text, size_t len, struct control *out, struct hf_
         .type = (enum control_type)type, .rows = b.rows, .cols = b.cols, .offset = b.offset};
     if (out->type == CONTROL_RESIZE)
         return check_size(b.rows, b.cols, err);
-    if (out->type == CONTROL_LEASE)
-        return lease_decode(b.action, &out->action, err);
+    if (out->type == CONTROL_LEASE) {
+        action = check_word(b.action, "action", actions, err);
+        out->action = (enum lease_action)action;
+        return action < 0 ? action : 0;
+    }
     if (out->type == CONTROL_SIGNAL)
         return check_signal_decode(b.signal, b.target, &out->signum, &out->target, err);
     return 0;

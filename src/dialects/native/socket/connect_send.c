@@ -99,13 +99,8 @@ static void write_viewer_list(struct connect *c, struct json_out *o, const char 
 
 static void write_size(struct json_out *o, const struct process_view *v)
 {
-    if (v->pty) {
-        json_kint(o, "rows", v->rows);
-        json_kint(o, "cols", v->cols);
-    } else {
-        json_knull(o, "rows");
-        json_knull(o, "cols");
-    }
+    json_kint_if(o, "rows", v->pty, v->rows);
+    json_kint_if(o, "cols", v->pty, v->cols);
 }
 
 void connect_send_hello(struct connect *c)

@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output_sse.c - output as server-sent events: output, gap, exit
+ * output_stream.c - output followed to the exit: plain bytes, or the events output, gap and exit
  *
- * A client that reconnects with Last-Event-ID misses nothing and gets nothing twice. Layer:
- * dialects.
+ * A regular end of plain bytes means that the process has exited and this was its last byte. When
+ * it has not (the reader fell out of the ring, or the daemon shuts down), the connection is reset
+ * instead. A client of events that reconnects with Last-Event-ID misses nothing and gets nothing
+ * twice. Layer: dialects.
  */
 #include "base/mem.h"
 #include "dialects/common/follow.h"
 #include "dialects/native/json_reply.h"
 #include "dialects/native/output/get_output.h"
 #include "dialects/native/output/output_events.h"
+
+int output_follow(struct http_request *rq, struct process *p, const struct output_range *r,
+                  struct hf_error *err)
+{
+    static const struct follow_ops ops = {0};
+    const struct follow_open o = {
+        .type = "application/octet-stream",
+        .viewer = {.since = SINCE_OFFSET, .offset = r->from, .only_stream = r->only_stream},
+    };
+
+    output_add_headers(rq, r, true);
+    http_add_header(rq, "Cache-Control", "no-store");
+    return follow_begin(hf_xalloc(sizeof(struct follow)), &ops, rq, p, &o, err);
+}
+
+/* --- events ------------------------------------------------------------------------------- */
 
 struct events_out {
     struct follow follow;
@@ -55,7 +73,8 @@ static void sse_drain(struct follow *f)
     (void)f;
 }
 
-void output_sse(struct http_request *rq, struct process *p, const struct output_range *r)
+int output_sse(struct http_request *rq, struct process *p, const struct output_range *r,
+               struct hf_error *err)
 {
     static const struct follow_ops ops = {
         .bytes = sse_bytes, .gap = sse_gap, .exited = sse_exited, .drain = sse_drain};
@@ -64,10 +83,8 @@ void output_sse(struct http_request *rq, struct process *p, const struct output_
         .viewer = {.since = SINCE_OFFSET, .offset = r->gap_from, .only_stream = r->only_stream},
     };
     struct events_out *x = hf_xalloc(sizeof *x);
-    struct hf_error err;
 
     http_add_header(rq, "Cache-Control", "no-store");
     x->events.native = native_of(rq);
-    if (follow_begin(&x->follow, &ops, rq, p, &o, &err) < 0)
-        http_reply_error(rq, &err);
+    return follow_begin(&x->follow, &ops, rq, p, &o, err);
 }
