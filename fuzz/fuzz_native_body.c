@@ -15,9 +15,7 @@
 #include "dialects/common/output_scan.h"
 #include "dialects/common/spawn_decode.h"
 #include "dialects/common/wait_decode.h"
-#include "dialects/native/process/patch_process.h"
-#include "dialects/native/process/share_links.h"
-#include "dialects/native/session/session_decode.h"
+#include "dialects/native/native_decode.h"
 #include "dialects/native/socket/connect_control.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 
 #include "dialects/common/input_decode.h"
 #include "dialects/common/wait_decode.h"
-#include "dialects/native/process/patch_process.h"
+#include "dialects/native/native_decode.h"
 #include "dialects/native/socket/connect_control.h"
 
 static json_t *parse(const char *text)

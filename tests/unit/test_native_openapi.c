@@ -75,8 +75,8 @@ TEST(openapi_has_every_route_with_its_query)
 {
     json_t *doc = document(), *paths = json_object_get(doc, "paths");
 
-    for (size_t i = 0; i < native_route_count; i++) {
-        const struct route *r = &native_route_list[i];
+    for (size_t i = 0; i < native_route_groups[0].count; i++) {
+        const struct route *r = &native_route_groups[0].rows[i];
 
         for (size_t m = 0; m < METHODS; m++) {
             json_t *op;
@@ -119,7 +119,7 @@ static bool is_served(const char *path, const char *method)
         return mcp < 0 || is_in_table(dialects_all[mcp]->groups->rows,
                                       dialects_all[mcp]->groups->count, path + 4, method);
     }
-    return is_in_table(native_route_list, native_route_count, path, method);
+    return is_in_table(native_route_groups[0].rows, native_route_groups[0].count, path, method);
 }
 
 TEST(openapi_has_no_route_that_is_not_served)

@@ -106,12 +106,13 @@ int check_word(const char *name, const char *field, const char *const *words, st
     return i;
 }
 
-int check_source(const char *name, enum process_source *out, struct hf_error *err)
+int check_source(const char *name, enum hf_code code, enum process_source *out,
+                 struct hf_error *err)
 {
     int n = source_from_name(name);
 
     if (n < 0)
-        return hf_fail_field(err, HF_E_bad_value, "source",
+        return hf_fail_field(err, code, "source",
                              "\"source\" must be user, agent, user_shell or system");
     *out = (enum process_source)n;
     return 0;

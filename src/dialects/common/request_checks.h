@@ -24,8 +24,9 @@ int check_signal_role(int signum, enum role role, struct hf_error *err);
 /* The index of the name in a list of words that ends with NULL, or bad_value: "FIELD must be A, B
  * or C". */
 int check_word(const char *name, const char *field, const char *const *words, struct hf_error *err);
-/* The names of these enums. */
-int check_source(const char *name, enum process_source *out, struct hf_error *err);
+/* The names of these enums; `code` is that of the error. */
+int check_source(const char *name, enum hf_code code, enum process_source *out,
+                 struct hf_error *err);
 int check_size_policy(const char *name, enum size_policy *out, struct hf_error *err);
 
 /* The index of the word that the query has; `absent` if it has none. Negative: replied with

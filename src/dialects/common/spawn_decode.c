@@ -253,7 +253,7 @@ static int decode_names(struct spawn_spec *s, const struct spawn_decode_body *b,
     static const char *const deliveries[] = {"live", "lossless", NULL};
     int i = 0;
 
-    if ((b->source != NULL && check_source(b->source, &s->source, err) < 0) ||
+    if ((b->source != NULL && check_source(b->source, HF_E_bad_value, &s->source, err) < 0) ||
         (b->size_policy != NULL && check_size_policy(b->size_policy, &s->size_policy, err) < 0))
         return -1;
     if (b->delivery != NULL) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_reply.h - parts of the JSON replies of several handlers. Layer: dialects.
+ * json_reply.h - parts of the JSON replies of several handlers, and errors. Layer: dialects.
  */
 #ifndef HF_DIALECTS_NATIVE_JSON_REPLY_H
 #define HF_DIALECTS_NATIVE_JSON_REPLY_H
@@ -24,5 +24,12 @@ uint64_t json_reply_headtail(struct native *n, struct json_out *o, const char *k
 void json_reply_survivors(struct json_out *o, const struct survivors *s);
 /* The process object, left open so that members can be added. */
 struct json_out json_reply_process_open(const struct http_request *rq, struct process *p);
+
+/* Errors: the format of every refusal. Writes the members into an open object. */
+void json_write_problem(struct json_out *o, const struct hf_error *err);
+void json_reply_problem(struct http_request *rq, const struct hf_error *err);
+/* The same for input that stopped half way: reports how much was consumed. */
+void json_reply_problem_accepted(struct http_request *rq, const struct hf_error *err,
+                                 uint64_t accepted_bytes);
 
 #endif

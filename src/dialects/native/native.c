@@ -9,10 +9,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/caller.h"
+#include "dialects/native/json_reply.h"
 #include "dialects/native/native_context.h"
 #include "dialects/native/native_handlers.h"
-#include "dialects/native/problem.h"
-#include "dialects/native/process/share_links.h"
 
 static void native_fini(struct dialect_base *b)
 {
@@ -23,7 +22,7 @@ static const struct dialect native_dialect = {
     .name = "native",
     .prefix = "",
     .groups = native_route_groups,
-    .error = problem_reply,
+    .error = json_reply_problem,
     .size = sizeof(struct native),
     .fini = native_fini,
 };
@@ -39,7 +38,7 @@ struct native *native_new(struct engine *e, struct auth *auth, const struct nati
         n->http = *info->http;
     else
         http_options_default(&n->http);
-    links_start(n);
+    native_start_links(n);
     list_init(&n->spawning);
     list_init(&n->connects);
     list_init(&n->reloads);

@@ -38,4 +38,7 @@ void native_wait_end(struct native *n);
 /* 0, or shutting_down if nothing new may start. */
 int native_check_open(const struct native *n, struct hf_error *err);
 
+/* Registers share links with the daemon's auth, and closes a link's connections when it ends. */
+void native_start_links(struct native *n);
+
 #endif

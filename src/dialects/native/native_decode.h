@@ -11,6 +11,8 @@
 #include "base/json.h"
 #include "dialects/common/request_checks.h"
 #include "engine/process.h"
+#include "engine/session/session.h"
+#include "engine/stream/share.h"
 #include "engine/stream/viewer.h"
 #include "transport/http.h"
 
@@ -42,5 +44,32 @@ struct since {
     uint64_t n;
 };
 int native_decode_since(const struct http_request *rq, struct since *out, struct hf_error *err);
+
+/* --- bodies; pure -------------------------------------------------------------------------- */
+
+/* PATCH. *metadata is malloc'd or NULL, and the caller's; the rest borrows from the tree. */
+int patch_decode(const json_t *body, struct process_patch *out, char **metadata,
+                 struct hf_error *err);
+/* POST …/links. The strings are borrowed from the tree. */
+int links_decode(const json_t *tree, struct share_spec *out, struct hf_error *err);
+
+/* POST /v1/sessions and POST …/run: the results borrow from the tree and from the structs. */
+struct session_request {
+    struct session_spec spec;
+    struct spec_env *env;
+};
+/* Call session_request_fini() whether it succeeds or fails. */
+int session_request_decode(struct session_request *a, const json_t *body, struct hf_error *err);
+void session_request_fini(struct session_request *a);
+
+struct session_run_request {
+    struct session_run_spec spec;
+    struct buf input; /* if it was base64 */
+    bool base64;      /* output_encoding */
+    bool keep;        /* "on_detach":"keep" */
+};
+int session_run_request_decode(struct session_run_request *a, const json_t *body,
+                               struct hf_error *err);
+void session_run_request_fini(struct session_run_request *a);
 
 #endif

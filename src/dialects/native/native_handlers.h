@@ -24,7 +24,7 @@ native_process_handler process_get_handle;  /* list_processes.c */
 native_process_handler patch_handle;        /* patch_process.c */
 native_process_handler remove_handle;       /* remove_process.c */
 native_process_handler signal_handle;       /* signal_process.c */
-native_process_handler resize_handle;       /* resize_process.c */
+native_process_handler resize_handle;       /* patch_process.c */
 native_process_handler input_handle;        /* write_input.c */
 native_process_handler output_handle;       /* get_output.c */
 native_process_handler recording_handle;    /* recording.c */
@@ -46,7 +46,7 @@ native_handler upgrade_handle;              /* native_info.c */
 http_handler token_handle;                  /* native_token.c */
 native_handler reload_handle;               /* native_token.c */
 http_handler metrics_handle;                /* native_metrics.c */
-native_handler tickets_handle;              /* create_ticket.c */
+native_handler tickets_handle;              /* serve_page.c */
 http_handler page_handle;                   /* serve_page.c */
 native_handler session_create_handle;       /* manage_sessions.c */
 native_handler session_list_handle;         /* manage_sessions.c */

@@ -35,43 +35,38 @@ static void serve_process(struct http_request *rq, native_process_handler *handl
         http_reply_error(rq, &err);
 }
 
-#define SERVE(name)                                                                                \
+#define SERVE(by, name)                                                                            \
     static void serve_##name(struct http_request *rq)                                              \
     {                                                                                              \
-        serve(rq, name##_handle);                                                                  \
+        by(rq, name##_handle);                                                                     \
     }
-#define SERVE_PROCESS(name)                                                                        \
-    static void serve_##name(struct http_request *rq)                                              \
-    {                                                                                              \
-        serve_process(rq, name##_handle);                                                          \
-    }
-SERVE(create)
-SERVE(run)
-SERVE(list)
-SERVE(readyz)
-SERVE(upgrade)
-SERVE(reload)
-SERVE(tickets)
-SERVE(session_create)
-SERVE(session_list)
-SERVE(session_get)
-SERVE(session_delete)
-SERVE(session_run)
-SERVE(session_transcript)
-SERVE_PROCESS(process_get)
-SERVE_PROCESS(patch)
-SERVE_PROCESS(remove)
-SERVE_PROCESS(signal)
-SERVE_PROCESS(resize)
-SERVE_PROCESS(input)
-SERVE_PROCESS(output)
-SERVE_PROCESS(recording)
-SERVE_PROCESS(screen)
-SERVE_PROCESS(wait_exit)
-SERVE_PROCESS(wait)
-SERVE_PROCESS(links_make)
-SERVE_PROCESS(links_list)
-SERVE_PROCESS(links_remove)
+SERVE(serve, create)
+SERVE(serve, run)
+SERVE(serve, list)
+SERVE(serve, readyz)
+SERVE(serve, upgrade)
+SERVE(serve, reload)
+SERVE(serve, tickets)
+SERVE(serve, session_create)
+SERVE(serve, session_list)
+SERVE(serve, session_get)
+SERVE(serve, session_delete)
+SERVE(serve, session_run)
+SERVE(serve, session_transcript)
+SERVE(serve_process, process_get)
+SERVE(serve_process, patch)
+SERVE(serve_process, remove)
+SERVE(serve_process, signal)
+SERVE(serve_process, resize)
+SERVE(serve_process, input)
+SERVE(serve_process, output)
+SERVE(serve_process, recording)
+SERVE(serve_process, screen)
+SERVE(serve_process, wait_exit)
+SERVE(serve_process, wait)
+SERVE(serve_process, links_make)
+SERVE(serve_process, links_list)
+SERVE(serve_process, links_remove)
 
 static const struct route routes[] = {
     {GET, "/healthz", healthz_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_NO_BODY, 0,

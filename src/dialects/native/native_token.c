@@ -13,7 +13,6 @@
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
-#include "dialects/native/problem.h"
 
 struct native_token_body {
     int64_t grace_ms;

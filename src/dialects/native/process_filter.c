@@ -17,14 +17,12 @@ struct facts {
 static int decode_source(struct filter *f, const struct http_request *rq, struct hf_error *err)
 {
     const char *name = http_query(rq, "source");
+    enum process_source source = SOURCE_USER;
+    int rc = name != NULL ? check_source(name, HF_E_bad_query, &source, err) : 0;
 
-    if (name == NULL)
-        return 0;
-    f->source = source_from_name(name);
-    if (f->source >= 0)
-        return 0;
-    return hf_fail_field(err, HF_E_bad_query, "source",
-                         "\"source\" must be user, agent, user_shell or system");
+    if (name != NULL && rc == 0)
+        f->source = (int)source;
+    return rc;
 }
 
 int filter_decode(struct filter *f, const struct http_request *rq, struct hf_error *err)

@@ -2,7 +2,6 @@
 /*
  * share_links.c - POST, GET and DELETE /v1/processes/{id}/links. Layer: dialects.
  */
-#include "dialects/native/process/share_links.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +64,7 @@ static void links_on_end(void *arg, const char *grant)
         http_server_cut(n->info.server, grant);
 }
 
-void links_start(struct native *n)
+void native_start_links(struct native *n)
 {
     const struct auth_links links = {
         .by_secret = links_by_secret,

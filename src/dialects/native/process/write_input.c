@@ -14,7 +14,6 @@
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
-#include "dialects/native/problem.h"
 
 struct write_input {
     struct call call;
@@ -37,7 +36,7 @@ static void input_fail(struct write_input *in, const struct hf_error *err)
 {
     uint64_t accepted_bytes = in->total > 0 ? in->total - in->feed.held.len : 0;
 
-    problem_reply_accepted(call_end(&in->call), err, accepted_bytes);
+    json_reply_problem_accepted(call_end(&in->call), err, accepted_bytes);
 }
 
 static void input_drain(struct call *c)

@@ -11,7 +11,6 @@
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
-#include "dialects/native/session/session_decode.h"
 
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
@@ -55,10 +54,7 @@ int session_create_handle(struct http_request *rq, struct hf_error *err)
     struct call *c;
     int rc;
 
-    if (native_check_open(native_of(rq), err) < 0)
-        return -1;
-    body = native_decode_json(rq, err);
-    if (body == NULL)
+    if (native_check_open(native_of(rq), err) < 0 || (body = native_decode_json(rq, err)) == NULL)
         return -1;
     rc = session_request_decode(&request, body, err);
     if (rc == 0) {

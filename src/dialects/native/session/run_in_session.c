@@ -14,8 +14,6 @@
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
 #include "dialects/native/output/output_events.h"
-#include "dialects/native/problem.h"
-#include "dialects/native/session/session_decode.h"
 #include "transport/sse.h"
 
 static void write_result(struct native *n, struct json_out *o, const char *session_id, bool base64,
@@ -168,7 +166,7 @@ static void send_error(struct run_events *x, const struct hf_error *err)
 {
     struct json_out o = dialect_reply_open(x->call.base);
 
-    problem_write(&o, err);
+    json_write_problem(&o, err);
     json_close(&o, '}');
     send_event(x, "error", o.buf);
     call_stream_end(&x->call);

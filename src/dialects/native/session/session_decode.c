@@ -2,14 +2,11 @@
 /*
  * session_decode.c - bodies of the session calls, decoded. Layer: dialects.
  */
-#include "dialects/native/session/session_decode.h"
+#include "dialects/native/native_decode.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/limits.h"
-#include "base/text.h"
-#include "dialects/common/request_checks.h"
 #include "dialects/common/spawn_decode.h"
 
 struct create_body {
@@ -82,7 +79,7 @@ int session_run_request_decode(struct session_run_request *a, const json_t *body
     a->spec.timeout_ms = b.timeout_ms;
     a->spec.grace_ms = b.grace_ms;
     a->spec.max_output_bytes = (uint64_t)b.max_output_bytes;
-    if ((b.source != NULL && check_source(b.source, &a->spec.source, err) < 0) ||
+    if ((b.source != NULL && check_source(b.source, HF_E_bad_value, &a->spec.source, err) < 0) ||
         spawn_request_bytes(b.stdin, "stdin", b.stdin_encoding, &a->input, &a->spec.input,
                             &a->spec.input_len, err) < 0 ||
         (b.on_detach != NULL && decode_on_detach(a, b.on_detach, err) < 0))

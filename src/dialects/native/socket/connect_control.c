@@ -105,12 +105,6 @@ int control_decode(const char *text, size_t len, struct control *out, struct hf_
     return 0;
 }
 
-/* A WebSocket client learns the effect of a signal from what the process does. */
-static void ignore_signal(void *arg, int rc, const struct hf_error *err)
-{
-    (void)arg, (void)rc, (void)err;
-}
-
 static int check_may_type(const struct connect *c, struct hf_error *err)
 {
     if (c->role >= ROLE_TYPE)
@@ -129,7 +123,8 @@ static int control_signal(struct connect *c, const struct control *m, struct hf_
 {
     if (check_signal_role(m->signum, c->role, err) < 0)
         return -1;
-    return process_signal(c->process, m->signum, m->target, ignore_signal, NULL, err);
+    /* The client learns the effect from what the process does. */
+    return process_signal(c->process, m->signum, m->target, NULL, NULL, err);
 }
 
 static int control_eof(struct connect *c, struct hf_error *err)
