@@ -118,10 +118,8 @@ static void write_state(struct json_out *o, const struct docker_entry *b)
     bool failed = b->kind == DOCKER_ENTRY_CREATED && b->created->state == CREATED_FAILED;
 
     json_kbool(o, "Running", starting || b->v.running);
-    if (failed || (b->kind == DOCKER_ENTRY_PROCESS && !b->v.running))
-        json_kint(o, "ExitCode", docker_entry_exit_code(b));
-    else
-        json_knull(o, "ExitCode");
+    json_kint_if(o, "ExitCode", failed || (b->kind == DOCKER_ENTRY_PROCESS && !b->v.running),
+                 docker_entry_exit_code(b));
     json_kint(o, "Pid", b->v.pid);
 }
 

@@ -76,12 +76,8 @@ static void starter_release(struct call *c)
 }
 
 /* The keeper replies soon, so a drain need not cancel it. */
-static void starter_drain(struct call *c)
-{
-    (void)c;
-}
-
-static const struct call_kind starter_kind = {.release = starter_release, .drain = starter_drain};
+static const struct call_kind starter_kind = {.release = starter_release,
+                                              .drain = call_outlast_drain};
 
 /* Ends it and returns its request; NULL: no client is waiting for the reply. */
 static struct http_request *starter_end(struct created *c)

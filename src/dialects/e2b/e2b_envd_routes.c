@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "base/braces.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -129,31 +130,16 @@ struct init_request {
     const char *token, *user, *workdir, *timestamp;
 };
 
+/* The rest is for E2B's own machines. */
+#define INIT(text, k, member)                                                                      \
+    BRACES(.name = text, .kind = JSON_F_##k, .offset = offsetof(struct init_request, member),      \
+           .nullable = true)
 static const struct json_field init_fields[] = {
-    {.name = "envVars", .kind = JSON_F_OBJECT, .offset = offsetof(struct init_request, env)},
-    {.name = "accessToken", .kind = JSON_F_STR, .offset = offsetof(struct init_request, token)},
-    {.name = "defaultUser", .kind = JSON_F_STR, .offset = offsetof(struct init_request, user)},
-    {.name = "defaultWorkdir",
-     .kind = JSON_F_STR,
-     .offset = offsetof(struct init_request, workdir)},
-    {.name = "timestamp", .kind = JSON_F_STR, .offset = offsetof(struct init_request, timestamp)},
+    INIT("envVars", OBJECT, env),      INIT("accessToken", STR, token),
+    INIT("defaultUser", STR, user),    INIT("defaultWorkdir", STR, workdir),
+    INIT("timestamp", STR, timestamp),
 };
-
-/* Only known fields are decoded: the rest is for E2B's own machines. */
-static bool init_decode(struct init_request *request, const json_t *body, struct hf_error *err)
-{
-    json_auto_t *known = json_object();
-
-    for (size_t i = 0; i < sizeof init_fields / sizeof *init_fields; i++) {
-        json_t *v = json_object_get(body, init_fields[i].name);
-
-        if (v != NULL && !json_is_null(v))
-            json_object_set(known, init_fields[i].name, v);
-    }
-    /* What it borrows belongs to the body too. */
-    return json_decode(known, init_fields, sizeof init_fields / sizeof *init_fields, request,
-                       err) == 0;
-}
+#undef INIT
 
 /* A caller authenticates by its header or by the token in the body. */
 static bool init_allowed(struct http_request *rq, const struct init_request *request)
@@ -219,7 +205,8 @@ void e2b_init(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (!init_decode(&request, body, &err))
+    if (json_decode_known(body, init_fields, sizeof init_fields / sizeof *init_fields, &request,
+                          &err) < 0)
         e2b_plain_error(rq, 400, err.detail);
     else if (!init_allowed(rq, &request))
         e2b_plain_error(rq, 401, "access token required: one of the daemon's, with the role own");

@@ -108,71 +108,70 @@ bool e2b_files_decode(struct http_request *rq, const char *operation, struct fil
 #define ENTRY_LINE_BYTES (32 * 1024) /* an escaped path, and its parameters */
 
 struct e2b_files_download {
-    struct pending pending;
-    struct http_request *rq;  /* until the first byte */
-    struct http_stream *http; /* from then on */
-    struct process *process;  /* referenced; NULL until it has started */
+    struct call call;        /* a stream from the first byte on */
+    struct process *process; /* referenced; NULL until it has started */
     struct viewer *viewer;
     struct buf line, err; /* the entry that precedes the bytes; error output */
 };
 
-/* The rest is not needed: terminate the reader too. */
-static void download_free(struct pending *p)
+static struct e2b_files_download *download_of(struct call *c)
 {
-    struct e2b_files_download *d = list_entry(p, struct e2b_files_download, pending);
+    return list_entry(c, struct e2b_files_download, call);
+}
+
+static void download_release(struct call *c)
+{
+    struct e2b_files_download *d = download_of(c);
 
     viewer_detach(d->viewer);
     process_unref(d->process);
     buf_fini(&d->line);
     buf_fini(&d->err);
-    pending_fini(p);
-    free(d);
 }
 
-static void download_give_up(struct e2b_files_download *d)
+/* The rest is not needed: terminate the reader too. A reader that is being started returns here
+ * once it is running. */
+static void download_disconnected(struct call *c)
 {
-    if (d->process != NULL)
-        file_op_end(d->process);
-    download_free(&d->pending);
+    struct e2b_files_download *d = download_of(c);
+
+    if (d->process == NULL)
+        return;
+    file_op_end(d->process);
+    call_end(c);
 }
 
-static void download_drain(struct pending *p)
+static void download_drain(struct call *c)
 {
-    struct e2b_files_download *d = list_entry(p, struct e2b_files_download, pending);
+    struct e2b_files_download *d = download_of(c);
 
-    if (d->http != NULL)
-        http_stream_abort(d->http);
-    else if (d->process != NULL)
-        e2b_plain_error(d->rq, 503, "the daemon is shutting down");
-    else
+    if (d->process == NULL)
         return; /* it is being started, and its callback comes soon */
-    download_give_up(d);
+    file_op_end(d->process);
+    if (c->out != NULL)
+        call_stream_abort(c);
+    else
+        e2b_plain_error(call_end(c), 503, "the daemon is shutting down");
 }
 
-static const struct pending_kind download_kind = {.drain = download_drain, .free = download_free};
-
-static void on_drain(void *arg)
+static void download_room(struct call *c)
 {
-    viewer_pump(((struct e2b_files_download *)arg)->viewer);
+    viewer_pump(download_of(c)->viewer);
 }
 
-static void on_disconnect(void *arg)
-{
-    struct e2b_files_download *d = arg;
-
-    d->rq = NULL;
-    if (d->process != NULL)
-        download_give_up(d);
-}
-
-static const struct http_stream_ops http_ops = {.on_drain = on_drain,
-                                                .on_disconnect = on_disconnect};
+static const struct call_kind download_kind = {
+    .stays = true,
+    .release = download_release,
+    .disconnected = download_disconnected,
+    .drain = download_drain,
+    .room = download_room,
+};
 
 static bool on_ready(void *arg)
 {
     struct e2b_files_download *d = arg;
 
-    return d->http == NULL || http_stream_ready(d->http);
+    return d->call.out == NULL || http_stream_ready(d->call.out);
 }
 
 static void download_write(struct e2b_files_download *d, const char *bytes, size_t len)
@@ -180,7 +179,7 @@ static void download_write(struct e2b_files_download *d, const char *bytes, size
     struct iovec iov = {(void *)(uintptr_t)bytes, len};
 
     if (len > 0)
-        http_stream_write(d->http, &iov, 1);
+        http_stream_write(d->call.out, &iov, 1);
 }
 
 /* The line confirms that the file could be opened; only then may the reply be a success. */
@@ -193,8 +192,7 @@ static void download_head(struct e2b_files_download *d, const struct slice *s)
         buf_put(&d->line, s->bytes, n);
     if (end == NULL)
         return;
-    d->http = http_stream_start(d->rq, 200, "application/octet-stream", &http_ops, d);
-    d->rq = NULL;
+    call_stream(&d->call, 200, "application/octet-stream");
     download_write(d, s->bytes + n, s->len - n);
 }
 
@@ -205,7 +203,7 @@ static void on_bytes(void *arg, const struct slice *s)
     if (s->stream == STREAM_STDERR) {
         if (d->err.len + s->len <= ENTRY_LINE_BYTES)
             buf_put(&d->err, s->bytes, s->len);
-    } else if (d->http == NULL) {
+    } else if (d->call.out == NULL) {
         download_head(d, s);
     } else {
         download_write(d, s->bytes, s->len);
@@ -223,15 +221,14 @@ static void on_exited(void *arg, const struct exit_record *x)
     struct process *p = process_ref(d->process);
     struct file_fault f;
 
-    if (d->http != NULL && x->exit_code == 0) {
-        http_stream_end(d->http);
-    } else if (d->http != NULL) {
-        http_stream_abort(d->http);
+    if (d->call.out != NULL && x->exit_code == 0) {
+        call_stream_end(&d->call);
+    } else if (d->call.out != NULL) {
+        call_stream_abort(&d->call);
     } else {
         e2b_file_fault(&f, buf_data(&d->err), d->err.len);
-        e2b_plain_error(d->rq, f.status, f.message);
+        e2b_plain_error(call_end(&d->call), f.status, f.message);
     }
-    download_free(&d->pending);
     process_forget(p);
     process_unref(p);
 }
@@ -249,36 +246,29 @@ static void on_spawned(void *arg, struct process *p, const struct hf_error *why)
     struct e2b_files_download *d = arg;
     struct hf_error err;
 
-    if (p != NULL)
-        d->process = process_ref(p);
-    if (d->rq == NULL) {
-        download_give_up(d);
-    } else if (p == NULL) {
-        e2b_error(d->rq, why);
-        download_free(&d->pending);
+    if (p == NULL) {
+        call_fail(&d->call, why);
+        return;
+    }
+    d->process = process_ref(p);
+    if (d->call.rq == NULL) {
+        download_disconnected(&d->call);
     } else if (viewer_attach(p, &o, &viewer_ops, d, &d->viewer, &err) < 0) {
-        e2b_error(d->rq, &err);
-        download_give_up(d);
+        file_op_end(p);
+        call_fail(&d->call, &err);
     }
 }
 
 static void download_start(struct http_request *rq, const struct file_request *request)
 {
-    struct e2b *e = e2b_of(rq);
-    struct e2b_files_download *d = hf_xalloc(sizeof *d);
+    struct e2b_files_download *d = call_begin(rq, &download_kind, sizeof *d);
     const char *args[FILE_OP_ARGS];
     struct spawn_spec spec;
     struct hf_error err;
 
-    d->rq = rq;
-    pending_init(&d->pending, &e->base.pending, &download_kind);
-    http_set_user(rq, d, on_disconnect);
     file_op_spec(&spec, args, file_user(request), "read", request->path, NULL);
-    if (engine_spawn(e->base.engine, &spec, on_spawned, d, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        download_free(&d->pending);
-        e2b_error(rq, &err);
-    }
+    if (engine_spawn(d->call.base->engine, &spec, on_spawned, d, &err) < 0)
+        call_fail(&d->call, &err);
 }
 
 void e2b_files_get(struct http_request *rq)

@@ -171,36 +171,27 @@ static int plan_make(struct e2b_start_plan *p, struct http_request *rq, const js
 /* --- Start --------------------------------------------------------------------------------- */
 
 struct e2b_start_starting {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected; the process stays */
-    struct e2b *e2b;
+    struct call call;
     struct e2b_stream_request request;
     json_t *config;
     char cwd[PATH_MAX];
 };
 
-static void starting_free(struct pending *p)
+static void starting_release(struct call *c)
 {
-    struct e2b_start_starting *s = list_entry(p, struct e2b_start_starting, pending);
-
-    json_decref(s->config);
-    pending_fini(p);
-    free(s);
+    json_decref(list_entry(c, struct e2b_start_starting, call)->config);
 }
 
-static const struct pending_kind starting_kind = {.drain = NULL, .free = starting_free};
+/* If the client disconnects, the process stays. */
+static const struct call_kind starting_kind = {.stays = true, .release = starting_release};
 
-static void starting_on_disconnect(void *user)
-{
-    ((struct e2b_start_starting *)user)->rq = NULL;
-}
-
-static void starting_failed(struct e2b_start_starting *s, const struct hf_error *err)
+static void starting_failed(const struct e2b_start_starting *s, struct http_request *rq,
+                            const struct hf_error *err)
 {
     char why[480];
 
     if (err->code != HF_E_spawn_failed) {
-        e2b_rpc_error(s->rq, err);
+        e2b_rpc_error(rq, err);
         return;
     }
     if (strcmp(err->path, s->cwd) == 0 && err->errno_name != NULL &&
@@ -209,45 +200,39 @@ static void starting_failed(struct e2b_start_starting *s, const struct hf_error 
     else
         snprintf(why, sizeof why, "error starting process '%.100s': %s",
                  json_string_value(json_object_get(s->config, "cmd")), err->detail);
-    e2b_rpc_fail(s->rq, "invalid_argument", why);
+    e2b_rpc_fail(rq, "invalid_argument", why);
 }
 
 static void starting_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     const struct viewer_options all = {.since = SINCE_OFFSET, .offset = 0};
     struct e2b_start_starting *s = arg;
+    struct e2b *e = (struct e2b *)s->call.base;
+    struct http_request *rq = call_detach(&s->call);
 
     if (p != NULL)
-        e2b_note(s->e2b, p, json_object_get(s->config, "envs"),
+        e2b_note(e, p, json_object_get(s->config, "envs"),
                  json_string_value(json_object_get(s->config, "cwd")));
-    if (s->rq != NULL && p != NULL)
-        e2b_stream_begin(s->rq, p, &s->request, &all, true);
-    else if (s->rq != NULL)
-        starting_failed(s, err);
-    if (p != NULL && s->e2b->sandbox.killed) /* the kill came before it existed */
+    if (rq != NULL && p != NULL)
+        e2b_stream_begin(rq, p, &s->request, &all, true);
+    else if (rq != NULL)
+        starting_failed(s, rq, err);
+    if (p != NULL && e->sandbox.killed) /* the kill came before it existed */
         process_terminate(p, 0, "api", NULL, NULL);
-    starting_free(&s->pending);
+    call_end(&s->call);
 }
 
 static void start_spawn(struct http_request *rq, const struct e2b_start_plan *plan,
                         const struct e2b_stream_request *request, const json_t *message)
 {
-    struct e2b *e = e2b_of(rq);
-    struct e2b_start_starting *s = hf_xalloc(sizeof *s);
+    struct e2b_start_starting *s = call_begin(rq, &starting_kind, sizeof *s);
     struct hf_error err;
 
-    s->rq = rq;
-    s->e2b = e;
     s->request = *request;
     s->config = json_incref(json_object_get(message, "process"));
     memcpy(s->cwd, plan->cwd, sizeof s->cwd);
-    pending_init(&s->pending, &e->base.pending, &starting_kind);
-    http_set_user(rq, s, starting_on_disconnect);
-    if (engine_spawn(e->base.engine, &plan->spec, starting_on_spawned, s, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        starting_free(&s->pending);
-        e2b_rpc_error(rq, &err);
-    }
+    if (engine_spawn(s->call.base->engine, &plan->spec, starting_on_spawned, s, &err) < 0)
+        e2b_rpc_error(call_end(&s->call), &err);
 }
 
 void e2b_start(struct http_request *rq)

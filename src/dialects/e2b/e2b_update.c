@@ -42,8 +42,7 @@ void e2b_update(struct http_request *rq)
 /* --- SendSignal ------------------------------------------------------------------------- */
 
 struct signalling {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
+    struct call call;
     enum rpc_codec codec;
     struct process *process; /* referenced */
     struct exit_waiter waiter;
@@ -52,31 +51,35 @@ struct signalling {
     bool over; /* exited, or waited long enough */
 };
 
-static void signalling_free(struct pending *p)
+static void signalling_release(struct call *c)
 {
-    struct signalling *s = list_entry(p, struct signalling, pending);
+    struct signalling *s = list_entry(c, struct signalling, call);
 
     exit_waiter_cancel(&s->waiter);
     timer_close(s->timer);
     process_unref(s->process);
-    pending_fini(p);
-    free(s);
 }
 
-static void signalling_check(struct signalling *s)
+static void signalling_over(struct call *c)
 {
-    if (!s->sent || !s->over)
-        return;
-    if (s->rq != NULL)
-        e2b_rpc_reply_empty(s->rq, s->codec);
-    signalling_free(&s->pending);
-}
+    struct signalling *s = list_entry(c, struct signalling, call);
+    enum rpc_codec codec = s->codec;
+    struct http_request *rq;
 
-static void signalling_over(struct signalling *s)
-{
     s->over = true;
-    signalling_check(s);
+    if (!s->sent)
+        return;
+    rq = call_end(c);
+    if (rq != NULL)
+        e2b_rpc_reply_empty(rq, codec);
 }
+
+static const struct call_kind signalling_kind = {
+    .stays = true,
+    .release = signalling_release,
+    .disconnected = signalling_over,
+    .drain = signalling_over,
+};
 
 static void signalling_on_exit(void *arg, struct process *p)
 {
@@ -90,54 +93,37 @@ static void signalling_on_timer(struct timer *t, void *arg)
     signalling_over(arg);
 }
 
-static void signalling_on_disconnect(void *arg)
-{
-    struct signalling *s = arg;
-
-    s->rq = NULL;
-    signalling_over(s);
-}
-
-static void signalling_drain(struct pending *p)
-{
-    signalling_over(list_entry(p, struct signalling, pending));
-}
-
-static const struct pending_kind signalling_kind = {.drain = signalling_drain,
-                                                    .free = signalling_free};
-
 static void signalling_on_sent(void *arg, int rc, const struct hf_error *err)
 {
     struct signalling *s = arg;
+    struct http_request *rq;
 
     s->sent = true;
-    if (rc < 0 && s->rq != NULL) {
-        e2b_rpc_error(s->rq, err);
-        s->rq = NULL;
-        s->over = true;
+    if (rc >= 0) {
+        if (s->over)
+            signalling_over(&s->call);
+        return;
     }
-    signalling_check(s);
+    rq = call_end(&s->call);
+    if (rq != NULL)
+        e2b_rpc_error(rq, err);
 }
 
 static void signal_begin(struct http_request *rq, enum rpc_codec codec, struct process *p,
                          int signum)
 {
-    struct e2b *e = e2b_of(rq);
-    struct signalling *s = hf_xalloc(sizeof *s);
+    struct signalling *s = call_begin(rq, &signalling_kind, sizeof *s);
     /* A fatal signal kills the whole tree: the original leaves the children behind. */
     enum signal_target target = signum == SIGKILL || signum == SIGTERM ? TARGET_TREE : TARGET_GROUP;
     struct hf_error err;
 
-    s->rq = rq;
     s->codec = codec;
     s->process = process_ref(p);
     s->over = signum != SIGKILL;
     list_init(&s->waiter.link);
     s->waiter.fn = signalling_on_exit;
     s->waiter.arg = s;
-    s->timer = timer_new(e->base.loop, signalling_on_timer, s);
-    pending_init(&s->pending, &e->base.pending, &signalling_kind);
-    http_set_user(rq, s, signalling_on_disconnect);
+    s->timer = timer_new(s->call.base->loop, signalling_on_timer, s);
     if (!s->over) {
         process_wait_exit(p, &s->waiter);
         timer_start(s->timer, KILL_WAIT_MS);

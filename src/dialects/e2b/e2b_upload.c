@@ -27,9 +27,7 @@ enum stage {
 };
 
 struct e2b_upload {
-    struct pending pending;
-    struct http_request *rq; /* NULL: replied to, or the client has disconnected */
-    struct e2b *e2b;
+    struct call call; /* its rq is NULL once it is replied to, or the client has disconnected */
     struct file_request request; /* request.path: "" if each part names its own */
     char path[PATH_MAX];         /* of the file that is open */
     struct multipart *form;      /* NULL: the body is the file */
@@ -44,53 +42,51 @@ struct e2b_upload {
 
 /* --- the end ------------------------------------------------------------------------------- */
 
-static void upload_free(struct pending *p)
+static void upload_release(struct call *c)
 {
-    struct e2b_upload *u = list_entry(p, struct e2b_upload, pending);
+    struct e2b_upload *u = list_entry(c, struct e2b_upload, call);
 
     stdin_feed_fini(&u->feed);
     exit_waiter_cancel(&u->exit);
     buf_fini(&u->results);
     free(u->form);
-    pending_fini(p);
-    free(u);
 }
 
 /* A process that is being started returns here once it is running. */
-static void upload_stop(struct e2b_upload *u)
+static void upload_stop(struct call *c)
 {
-    u->rq = NULL;
+    struct e2b_upload *u = list_entry(c, struct e2b_upload, call);
+
+    c->rq = NULL;
     if (u->stage == STARTING)
         return;
     if (u->feed.process != NULL)
         file_op_end(u->feed.process);
-    upload_free(&u->pending);
+    call_end(c);
 }
 
 static void upload_fail(struct e2b_upload *u, int status, const char *why)
 {
-    e2b_plain_error(u->rq, status, why);
-    upload_stop(u);
+    e2b_plain_error(u->call.rq, status, why);
+    upload_stop(&u->call);
 }
 
-static void upload_drain(struct pending *p)
+static void upload_drain(struct call *c)
 {
-    struct e2b_upload *u = list_entry(p, struct e2b_upload, pending);
-
-    if (u->rq != NULL)
-        upload_fail(u, 503, "the daemon is shutting down");
+    if (c->rq != NULL)
+        upload_fail(list_entry(c, struct e2b_upload, call), 503, "the daemon is shutting down");
 }
 
-static const struct pending_kind upload_kind = {.drain = upload_drain, .free = upload_free};
-
-static void upload_on_disconnect(void *user)
-{
-    upload_stop(user);
-}
+static const struct call_kind upload_kind = {
+    .stays = true,
+    .release = upload_release,
+    .disconnected = upload_stop,
+    .drain = upload_drain,
+};
 
 static void upload_reply(struct e2b_upload *u)
 {
-    struct buf *b = &u->e2b->base.scratch;
+    struct buf *b = &u->call.base->scratch;
 
     if (u->files == 0) {
         upload_fail(u, 400, "the body contains no file");
@@ -100,8 +96,8 @@ static void upload_reply(struct e2b_upload *u)
     buf_putc(b, '[');
     buf_put(b, buf_data(&u->results), u->results.len);
     buf_putc(b, ']');
-    http_reply_json(u->rq, 200, b);
-    upload_stop(u);
+    http_reply_json(u->call.rq, 200, b);
+    upload_stop(&u->call);
 }
 
 /* --- one file -------------------------------------------------------------------------------- */
@@ -151,7 +147,7 @@ static void file_on_exit(void *arg, struct process *p)
     if (u->form == NULL || (u->last && u->done))
         upload_reply(u);
     else
-        http_body_resume(u->rq);
+        http_body_resume(u->call.rq);
 }
 
 static void file_on_spawned(void *arg, struct process *p, const struct hf_error *err)
@@ -161,11 +157,11 @@ static void file_on_spawned(void *arg, struct process *p, const struct hf_error 
     u->stage = WRITING;
     if (p != NULL)
         stdin_feed_bind(&u->feed, p);
-    if (u->rq == NULL) {
-        upload_stop(u);
+    if (u->call.rq == NULL) {
+        upload_stop(&u->call);
     } else if (p == NULL) {
-        e2b_error(u->rq, err);
-        upload_stop(u);
+        e2b_error(u->call.rq, err);
+        upload_stop(&u->call);
     } else {
         process_wait_exit(p, &u->exit);
         upload_push(u);
@@ -185,12 +181,12 @@ static bool file_open(struct e2b_upload *u)
         return false;
     }
     file_op_spec(&spec, args, file_user(&u->request), "write", u->path, NULL);
-    if (engine_spawn(u->e2b->base.engine, &spec, file_on_spawned, u, &err) == 0) {
+    if (engine_spawn(u->call.base->engine, &spec, file_on_spawned, u, &err) == 0) {
         u->stage = STARTING;
         return true;
     }
-    e2b_error(u->rq, &err);
-    upload_stop(u);
+    e2b_error(u->call.rq, &err);
+    upload_stop(&u->call);
     return false;
 }
 
@@ -210,7 +206,7 @@ static void upload_push(void *arg)
     if (eof)
         u->stage = CLOSING;
     else
-        http_body_resume(u->rq);
+        http_body_resume(u->call.rq);
 }
 
 /* --- the body --------------------------------------------------------------------------------- */
@@ -324,18 +320,16 @@ void e2b_files_post(struct http_request *rq)
 {
     struct e2b_upload *u = hf_xalloc(sizeof *u);
 
-    u->rq = rq;
-    u->e2b = e2b_of(rq);
     stdin_feed_init(&u->feed, upload_push, u);
     list_init(&u->exit.link);
     u->exit.fn = file_on_exit;
     u->exit.arg = u;
-    pending_init(&u->pending, &u->e2b->base.pending, &upload_kind);
     if (!e2b_files_decode(rq, "write", &u->request) || !upload_form(rq, u)) {
-        upload_free(&u->pending);
+        free(u->form);
+        free(u);
         return;
     }
-    http_set_user(rq, u, upload_on_disconnect);
+    call_adopt(&u->call, rq, &upload_kind);
     memcpy(u->path, u->request.path, sizeof u->path);
     if (u->form != NULL || file_open(u))
         http_body_stream(rq, u->form != NULL ? upload_on_form : upload_on_raw);
