@@ -188,10 +188,10 @@ static void connect_typed(struct console *console, size_t len, const struct hf_e
 {
     struct connect *c = console_user(console);
 
-    if (err != NULL && err->code != HF_E_lease_held)
-        return;
-    if (err != NULL)
+    if (err != NULL && err->code == HF_E_lease_held)
         viewer_input_pass(connect_viewer(c), len);
+    else if (err != NULL || !c->has_client)
+        return;
     c->owes_ack = c->has_client;
     connect_send_owed(c);
 }
