@@ -30,16 +30,19 @@ static void call_on_free(struct pending *p)
     call_free(call_of(p));
 }
 
-static void call_on_disconnect(void *arg)
+void call_leave(struct call *c)
 {
-    struct call *c = arg;
-
     c->rq = NULL;
     c->out = NULL;
     if (c->kind->disconnected != NULL)
         c->kind->disconnected(c);
     if (!c->kind->stays)
         call_free(c);
+}
+
+static void call_on_disconnect(void *arg)
+{
+    call_leave(arg);
 }
 
 static void call_on_drain(struct pending *p)

@@ -51,7 +51,8 @@ struct call {
 void *call_begin(struct http_request *rq, const struct call_kind *kind, size_t size);
 /* The same for zeroed memory from hf_xalloc() that the caller has allocated already. */
 void call_adopt(struct call *c, struct http_request *rq, const struct call_kind *kind);
-/* The same without a client, for what an earlier worker accepted: rq stays NULL. */
+/* The same without an HTTP client, for what an earlier worker accepted, or for one of several
+ * requests in a body: rq stays NULL. */
 void call_adopt_unattended(struct call *c, struct dialect_base *b, const struct call_kind *kind);
 
 /* Each replies and ends the call. */
@@ -60,6 +61,8 @@ void call_send_empty(struct call *c, int status);
 void call_fail(struct call *c, const struct hf_error *err);
 /* The caller has replied, or is about to: ends the call and returns its request. */
 struct http_request *call_end(struct call *c);
+/* Nobody needs its reply any more: as if its client had disconnected. */
+void call_leave(struct call *c);
 /* The caller replies now and the call continues without a client. NULL: disconnected. */
 struct http_request *call_detach(struct call *c);
 

@@ -11,10 +11,8 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/mem.h"
-#include "dialects/mcp/mcp_exchange.h"
 #include "dialects/mcp/mcp_headers.h"
-#include "dialects/mcp/mcp_listen.h"
+#include "dialects/mcp/mcp_notifications.h"
 #include "dialects/mcp/mcp_server.h"
 #include "dialects/mcp/mcp_session.h"
 #include "transport/origin.h"
@@ -28,27 +26,27 @@
 /* A refusal by the gate or the session; `data` carries the stable code. */
 void mcp_refuse(struct http_request *rq, const struct hf_error *err)
 {
-    struct mcp *m = mcp_of(rq);
+    struct buf *out = &dialect_base_of(rq)->scratch;
     int status = hf_code_status(err->code);
     char data[64];
 
     snprintf(data, sizeof data, "{\"code\":\"%s\"}", hf_code_name(err->code));
-    mcp_rpc_write_error(&m->scratch, NULL, RPC_REFUSED, err->detail, data);
+    rpc_write_error(out, NULL, RPC_REFUSED, err->detail, data);
     if (status == 401)
         http_add_header(rq, "WWW-Authenticate", "Bearer");
     if (status == 405 && err->allow != NULL)
         http_add_header(rq, "Allow", err->allow);
     if (status == 429 || status == 503)
         http_add_header(rq, "Retry-After", "1");
-    http_reply_json(rq, status, &m->scratch);
+    http_reply_json(rq, status, out);
 }
 
 static void refuse_fault(struct http_request *rq, const struct rpc_fault *f, const char *data)
 {
-    struct mcp *m = mcp_of(rq);
+    struct buf *out = &dialect_base_of(rq)->scratch;
 
-    mcp_rpc_write_error(&m->scratch, f->id, f->code, f->message, data);
-    http_reply_json(rq, 400, &m->scratch);
+    rpc_write_error(out, f->id, f->code, f->message, data);
+    http_reply_json(rq, 400, out);
 }
 
 /* Lists the supported revisions for a client that named another one. */
@@ -94,10 +92,10 @@ static void post_stateless(struct http_request *rq, const struct rpc_body *b,
         rpc_fail(&f, RPC_INVALID_PARAMS, msg->id, "_meta must have an object " META_CAPABILITIES);
         refuse_fault(rq, &f, NULL);
     } else if (strcmp(msg->method, "subscriptions/listen") == 0) {
-        listen_start(rq, msg);
+        mcp_listen_start(rq, msg);
     } else {
         x = mcp_exchange_new(rq, NULL, rev);
-        server_dispatch(mcp_exchange_add_call(x, msg), msg);
+        server_dispatch(x, msg);
         exchange_opened(x);
     }
 }
@@ -125,7 +123,7 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
         refuse_fault(rq, &f, NULL);
         return;
     }
-    if (mcp_check_open(m, &err) < 0) {
+    if (dialect_check_open(&m->base, &err) < 0) {
         mcp_refuse(rq, &err);
         return;
     }
@@ -138,7 +136,7 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
     }
     http_add_header(rq, "Mcp-Session-Id", s->id);
     x = mcp_exchange_new(rq, s, rev);
-    server_initialize(mcp_exchange_add_call(x, msg), rev);
+    server_initialize(x, msg);
     exchange_opened(x);
 }
 
@@ -172,10 +170,10 @@ static bool check_version(struct http_request *rq)
     return false;
 }
 
-static void take_notification(struct mcp_session *s, struct mcp *m, const struct rpc_message *msg)
+static void take_notification(struct mcp_session *s, const struct rpc_message *msg)
 {
     if (strcmp(msg->method, "notifications/cancelled") == 0)
-        mcp_session_cancel_call(s, m, json_object_get(msg->params, "requestId"));
+        mcp_session_cancel_call(s, json_object_get(msg->params, "requestId"));
 }
 
 /* One message of a session. */
@@ -184,12 +182,12 @@ static void take_message(struct mcp_exchange *x, const struct rpc_message *msg)
     struct rpc_fault f;
 
     if (msg->kind == RPC_NOTIFICATION) {
-        take_notification(x->session, x->mcp, msg);
+        take_notification(x->session, msg);
     } else if (is_initialize(msg)) {
         rpc_fail(&f, RPC_INVALID_REQUEST, msg->id, "this session is already initialized");
         exchange_add_fault(x, &f);
     } else if (msg->kind == RPC_REQUEST) {
-        server_dispatch(mcp_exchange_add_call(x, msg), msg);
+        server_dispatch(x, msg);
     } /* Ignore responses: we send no requests. */
 }
 
@@ -213,7 +211,7 @@ static void take_quietly(struct http_request *rq, struct mcp_session *s, const s
 
     for (size_t i = 0; i < b->count; i++) {
         if (rpc_body_message(b, i, &msg, &f) == 0 && msg.kind == RPC_NOTIFICATION)
-            take_notification(s, mcp_of(rq), &msg);
+            take_notification(s, &msg);
     }
     http_reply_empty(rq, 202);
 }
@@ -313,7 +311,7 @@ static void post_handle(struct http_request *rq)
 /* The gate admits plain reads from any page; this protocol requires them to be refused. */
 static int check_get(const struct http_request *rq, struct hf_error *err)
 {
-    const struct origin *o = mcp_of(rq)->options.origin;
+    const struct origin *o = dialect_base_of(rq)->host.origin;
     const char *origin = http_header(rq, "Origin");
 
     if (o != NULL && origin != NULL &&
@@ -354,12 +352,12 @@ static void delete_handle(struct http_request *rq)
     s = decode_session(rq);
     if (s == NULL)
         return;
-    session_free(mcp_of(rq), s);
+    session_free(s);
     http_reply_empty(rq, 204);
 }
 
 /* With and without a trailing slash: the latter is the root of a dedicated listener. */
-const struct route mcp_route_list[] = {
+static const struct route routes[] = {
     {HTTP_POST_M, "", post_handle, ROLE_WATCH, 0, LIMIT_MCP_BODY_BYTES, NULL},
     {HTTP_GET_M, "", get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {HTTP_DELETE_M, "", delete_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
@@ -367,9 +365,8 @@ const struct route mcp_route_list[] = {
     {HTTP_GET_M, "/", get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {HTTP_DELETE_M, "/", delete_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
 };
-const size_t mcp_route_count = sizeof mcp_route_list / sizeof *mcp_route_list;
 
 const struct route_group mcp_route_groups[] = {
-    {"", mcp_route_list, sizeof mcp_route_list / sizeof *mcp_route_list},
+    {"", routes, sizeof routes / sizeof *routes},
     {NULL, NULL, 0},
 };

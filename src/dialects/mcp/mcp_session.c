@@ -12,11 +12,10 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/mcp/mcp_call.h"
 
 static bool session_is_idle(const struct mcp_session *s)
 {
-    return s->busy == 0 && s->feed.stream == NULL;
+    return list_is_empty(&s->exchanges) && s->feed.stream == NULL;
 }
 
 typedef bool session_fits_fn(const struct mcp_session *s, const void *arg);
@@ -86,19 +85,19 @@ static bool make_room(struct mcp *m, enum role role, const char *principal)
     struct mcp_session *s = victim(m, role, principal, &many);
 
     if (s != NULL)
-        session_free(m, s);
+        session_free(s);
     return !many || s != NULL;
 }
 
 static uint64_t age_ms(const struct mcp *m, const struct mcp_session *s)
 {
-    return loop_now_ms(engine_loop(m->engine)) - s->used_ms;
+    return loop_now_ms(m->base.loop) - s->used_ms;
 }
 
 static void expiry_arm(struct mcp *m)
 {
     const struct mcp_session *s = oldest_idle(m, NULL, NULL);
-    uint64_t limit = (uint64_t)m->options.session_ms;
+    uint64_t limit = (uint64_t)m->base.host.mcp_session_ms;
 
     if (s == NULL || timer_is_active(m->expiry))
         return;
@@ -112,22 +111,24 @@ static void expiry_on_timer(struct timer *t, void *arg)
 
     (void)t;
     while ((s = oldest_idle(m, NULL, NULL)) != NULL &&
-           age_ms(m, s) >= (uint64_t)m->options.session_ms)
-        session_free(m, s);
+           age_ms(m, s) >= (uint64_t)m->base.host.mcp_session_ms)
+        session_free(s);
     expiry_arm(m);
 }
 
-void session_touch(struct mcp *m, struct mcp_session *s)
+void session_touch(struct mcp_session *s)
 {
-    s->used_ms = loop_now_ms(engine_loop(m->engine));
+    struct mcp *m = s->feed.mcp;
+
+    s->used_ms = loop_now_ms(m->base.loop);
     list_remove(&s->link);
     list_append(&m->sessions, &s->link);
     expiry_arm(m);
 }
 
-static void on_stream_gone(struct mcp_feed *f)
+static void on_stream_closed(struct mcp_feed *f)
 {
-    session_touch(f->mcp, list_entry(f, struct mcp_session, feed));
+    session_touch(list_entry(f, struct mcp_session, feed));
 }
 
 struct mcp_session *mcp_session_new(struct mcp *m, const struct revision *rev, enum role role,
@@ -139,28 +140,27 @@ struct mcp_session *mcp_session_new(struct mcp *m, const struct revision *rev, e
     if (!make_room(m, role, principal))
         return NULL;
     if (m->expiry == NULL)
-        m->expiry = timer_new(engine_loop(m->engine), expiry_on_timer, m);
+        m->expiry = timer_new(m->base.loop, expiry_on_timer, m);
     s = hf_xalloc(sizeof *s);
+    list_init(&s->exchanges);
     s->revision = rev;
     s->role = role;
     snprintf(s->principal, sizeof s->principal, "%s", principal);
     crypto_random(random, sizeof random);
     base32_encode(s->id, random, sizeof random);
     assert(strlen(s->id) == SESSION_ID_LEN);
-    mcp_feed_init(&s->feed, m, on_stream_gone);
+    mcp_feed_init(&s->feed, m, on_stream_closed);
     s->feed.wants_list = true;
     list_append(&m->sessions, &s->link);
-    m->session_count++;
-    session_touch(m, s);
+    session_touch(s);
     return s;
 }
 
-void session_free(struct mcp *m, struct mcp_session *s)
+void session_free(struct mcp_session *s)
 {
-    mcp_session_end_calls(s, m);
+    mcp_session_end_calls(s);
     mcp_feed_fini(&s->feed);
     list_remove(&s->link);
-    m->session_count--;
     free(s);
 }
 
@@ -168,14 +168,14 @@ struct mcp_session *mcp_session_find(struct mcp *m, const char *id, const char *
 {
     struct list *it, *tmp;
 
-    if (id == NULL || strlen(id) != SESSION_ID_LEN)
+    if (id == NULL || strlen(id) != SESSION_ID_LEN || m->base.draining)
         return NULL;
     list_for_each (it, tmp, &m->sessions) {
         struct mcp_session *s = list_entry(it, struct mcp_session, link);
 
         if (!is_of_grant(s, principal) || !crypto_equal(s->id, id, SESSION_ID_LEN))
             continue;
-        session_touch(m, s);
+        session_touch(s);
         return s;
     }
     return NULL;
@@ -184,6 +184,6 @@ struct mcp_session *mcp_session_find(struct mcp *m, const char *id, const char *
 void mcp_sessions_free(struct mcp *m)
 {
     while (!list_is_empty(&m->sessions))
-        session_free(m, list_entry(m->sessions.next, struct mcp_session, link));
+        session_free(list_entry(m->sessions.next, struct mcp_session, link));
     timer_close(m->expiry);
 }

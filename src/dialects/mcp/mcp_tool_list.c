@@ -77,9 +77,8 @@ void tool_list_processes(struct mcp_call *c, const json_t *arguments)
         return;
     }
     o = tool_open(c);
-    json_key(&o, "processes");
-    json_open(&o, '[');
-    while (!more && (p = engine_next(mcp_call_mcp(c)->engine, p)) != NULL) {
+    json_kopen(&o, "processes", '[');
+    while (!more && (p = engine_next(c->call.base->engine, p)) != NULL) {
         process_view(p, &v);
         if (!is_wanted(&a, &v))
             continue;

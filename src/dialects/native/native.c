@@ -68,15 +68,14 @@ const struct route_table *native_routes(struct native *n)
 
 void native_refuse_new(struct native *n)
 {
-    n->closed = true;
+    n->base.closed = true;
 }
 
 void native_drain(struct native *n)
 {
     struct list *it, *tmp;
 
-    n->closed = n->draining = true;
-    pending_drain(&n->base.pending);
+    dialect_drain(&n->base);
     list_for_each (it, tmp, &n->ops) {
         struct op *op = list_entry(it, struct op, link);
 
@@ -99,7 +98,7 @@ void native_call_drain(struct call *c)
 {
     struct hf_error err;
 
-    native_check_open(native_of_call(c), &err);
+    dialect_check_open(c->base, &err);
     call_fail(c, &err);
 }
 
@@ -136,12 +135,4 @@ void native_wait_end(struct native *n)
 {
     assert(n->waits > 0);
     n->waits--;
-}
-
-int native_check_open(const struct native *n, struct hf_error *err)
-{
-    if (n->closed)
-        return hf_fail(err, HF_E_shutting_down,
-                       "the daemon is shutting down and starts nothing new; reconnect");
-    return 0;
 }

@@ -24,8 +24,6 @@ struct native {
     struct list reloads;      /* requests that wait for a reload of the credentials */
     uint32_t last_reload;     /* number of the last */
     size_t waits;             /* of LIMIT_WAITS */
-    bool closed;              /* nothing new may begin */
-    bool draining;            /* and pending work must end */
     struct buf joined;        /* free between handlers: bytes that had to be joined first */
 };
 
@@ -55,7 +53,5 @@ void native_call_drain(struct call *c);
 /* Counts one more waiting request: 0, or too_many_waits. */
 int native_wait_begin(struct native *n, const struct http_request *rq, struct hf_error *err);
 void native_wait_end(struct native *n);
-/* 0, or shutting_down if nothing new may start. */
-int native_check_open(const struct native *n, struct hf_error *err);
 
 #endif

@@ -25,7 +25,7 @@ void readyz_handle(struct http_request *rq)
 {
     struct hf_error err;
 
-    if (native_check_open(native_of(rq), &err) < 0)
+    if (dialect_check_open(dialect_base_of(rq), &err) < 0)
         http_reply_error(rq, &err);
     else
         reply_status(rq, 200, "ready");
@@ -190,7 +190,7 @@ void upgrade_handle(struct http_request *rq)
     struct native *n = native_of(rq);
     struct hf_error err;
 
-    if (native_check_open(n, &err) < 0) {
+    if (dialect_check_open(&n->base, &err) < 0) {
         http_reply_error(rq, &err);
     } else if (engine_request_upgrade(n->base.engine) < 0) {
         hf_fail(&err, HF_E_internal, "the keeper did not accept the request; see the daemon's log");

@@ -171,7 +171,7 @@ void reload_handle(struct http_request *rq)
     struct native_token_reload *r;
     int64_t grace_ms;
 
-    if (native_check_open(n, &err) < 0 || reload_decode(rq, &grace_ms, &err) < 0 ||
+    if (dialect_check_open(&n->base, &err) < 0 || reload_decode(rq, &grace_ms, &err) < 0 ||
         native_wait_begin(n, rq, &err) < 0) {
         http_reply_error(rq, &err);
         return;

@@ -55,19 +55,6 @@ static uint64_t write_chunks(struct json_out *o, const struct journal *j,
     return at;
 }
 
-static void write_gap(struct json_out *o, const struct output_range *r)
-{
-    if (r->gap_from == r->from) {
-        json_knull(o, "gap");
-        return;
-    }
-    json_key(o, "gap");
-    json_open(o, '{');
-    json_ku64(o, "from", r->gap_from);
-    json_ku64(o, "to", r->from);
-    json_close(o, '}');
-}
-
 void output_json(struct http_request *rq, struct process *p, const struct output_range *range)
 {
     struct json_out o = json_reply_open(native_of(rq));
@@ -80,7 +67,7 @@ void output_json(struct http_request *rq, struct process *p, const struct output
     if (cut)
         r.to = r.from + OUTPUT_JSON_BYTES;
     json_ku64(&o, "offset", r.from);
-    write_gap(&o, &r);
+    process_json_range(&o, "gap", r.gap_from, r.from);
     json_key(&o, "chunks");
     json_open(&o, '[');
     next = write_chunks(&o, process_journal(p), &r, v.running || cut);

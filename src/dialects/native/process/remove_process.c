@@ -63,7 +63,7 @@ static void removal_reply(struct remove_process_removal *r, const struct survivo
 
     process_view(r->process, &v);
     process_json_exit(&o, process_exit_of(&v));
-    json_reply_survivors(&o, s);
+    process_json_survivors(&o, s);
     json_reply_send(r->rq, 200, &o);
 }
 

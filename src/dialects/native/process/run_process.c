@@ -262,7 +262,7 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
         process_terminate(p, -1, "api", ignore_end, NULL);
         run_free(r);
         http_reply_error(rq, &err);
-    } else if (r->op.native->draining) {
+    } else if (r->op.native->base.draining) {
         run_on_drain(&r->op);
     }
 }
@@ -292,7 +292,7 @@ static int run_begin(struct http_request *rq, struct hf_error *err)
     struct run_process *r;
     int rc;
 
-    if (native_check_open(native_of(rq), err) < 0)
+    if (dialect_check_open(dialect_base_of(rq), err) < 0)
         return -1;
     body = native_decode_json(rq, err);
     if (body == NULL)

@@ -52,7 +52,7 @@ static void input_on_drain(struct op *op)
 {
     struct hf_error err;
 
-    native_check_open(op->native, &err);
+    dialect_check_open(&op->native->base, &err);
     input_fail(list_entry(op, struct write_input, op), &err);
 }
 

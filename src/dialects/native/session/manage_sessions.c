@@ -113,7 +113,7 @@ static int create_begin(struct http_request *rq, struct hf_error *err)
     struct manage_sessions_later *l;
     int rc;
 
-    if (native_check_open(native_of(rq), err) < 0)
+    if (dialect_check_open(dialect_base_of(rq), err) < 0)
         return -1;
     body = native_decode_json(rq, err);
     if (body == NULL)
@@ -211,7 +211,7 @@ static void delete_on_done(void *arg, const struct survivors *v, size_t ended)
     if (rq != NULL) {
         o = json_reply_open(l->op.native);
         json_ku64(&o, "ended", ended);
-        json_reply_survivors(&o, v);
+        process_json_survivors(&o, v);
         json_reply_send(rq, 200, &o);
     }
     later_free(l);
