@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include "base/limits.h"
-#include "dialects/mcp/mcp_headers.h"
 #include "dialects/mcp/mcp_resource.h"
 #include "dialects/mcp/mcp_revision.h"
 #include "dialects/mcp/mcp_rpc.h"
@@ -62,14 +61,14 @@ TEST(initialize_gets_a_revision_that_has_sessions)
 
 TEST(a_header_may_be_plain_or_base64)
 {
-    EXPECT(header_value_is("stop", "stop", 4));
-    EXPECT(!header_value_is("stop", "stopp", 5));
-    EXPECT(header_value_is("=?base64?c3RvcA==?=", "stop", 4));
-    EXPECT(!header_value_is("=?base64?c3RvcA==?=", "=?base64?c3RvcA==?=", 19));
-    EXPECT(!header_value_is("=?base64?*?=", "", 0));
-    EXPECT(header_value_is("=?base64?"
-                           "?=",
-                           "", 0));
+    EXPECT(mcp_header_value_is("stop", "stop", 4));
+    EXPECT(!mcp_header_value_is("stop", "stopp", 5));
+    EXPECT(mcp_header_value_is("=?base64?c3RvcA==?=", "stop", 4));
+    EXPECT(!mcp_header_value_is("=?base64?c3RvcA==?=", "=?base64?c3RvcA==?=", 19));
+    EXPECT(!mcp_header_value_is("=?base64?*?=", "", 0));
+    EXPECT(mcp_header_value_is("=?base64?"
+                               "?=",
+                               "", 0));
 }
 
 TEST(a_uri_names_a_process_and_what_of_it)

@@ -39,12 +39,6 @@ struct process *collect_process(const struct collect *c)
     return c->process;
 }
 
-static bool is_ready(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static void keep(struct collect_kept *k, const struct slice *s, size_t max)
 {
     size_t room = k->bytes.len < max ? max - k->bytes.len : 0;
@@ -85,7 +79,6 @@ static void on_exited(void *arg, const struct exit_record *x)
 }
 
 static const struct viewer_ops viewer_ops = {
-    .ready = is_ready,
     .bytes = on_bytes,
     .gap = on_gap,
     .exited = on_exited,

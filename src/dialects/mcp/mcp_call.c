@@ -26,6 +26,7 @@ struct mcp *mcp_call_mcp(const struct mcp_call *c)
 
 struct mcp_call mcp_call_of(struct mcp_exchange *x, const struct rpc_message *m)
 {
+    x->status = 200;
     return (struct mcp_call){
         .call.base = x->call.base,
         .exchange = x,

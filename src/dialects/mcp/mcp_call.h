@@ -2,7 +2,7 @@
 /*
  * mcp_call.h - a POST, the requests in it, and how their replies are sent
  *
- * An exchange is one POST with at least one request. Calls that reply immediately make a plain JSON
+ * An exchange is one POST. Calls that reply immediately make a plain JSON
  * reply. A slow call turns the exchange into a stream of events: at its first progress, or when
  * nothing was sent for so long that a proxy or client may give up.
  *
@@ -31,7 +31,7 @@ struct mcp_exchange {
     struct buf replies;  /* of finished calls, until a stream begins */
     struct buf unsent;   /* data of the stream */
     size_t reply_count;
-    int status; /* of a plain reply */
+    int status; /* of a plain reply; 202: no message in it needs one */
     enum role role;
     bool batch, opening; /* opening: some messages are not processed yet */
     bool ending;         /* all calls have replied, but some data is not sent yet */

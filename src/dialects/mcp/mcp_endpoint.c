@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "dialects/mcp/mcp_headers.h"
 #include "dialects/mcp/mcp_notifications.h"
 #include "dialects/mcp/mcp_server.h"
 #include "dialects/mcp/mcp_session.h"
@@ -77,7 +76,7 @@ static void post_stateless(struct http_request *rq, const struct rpc_body *b,
     struct rpc_fault f;
     struct mcp_exchange *x;
 
-    if (headers_check_version(rq, msg, version, &f) < 0) {
+    if (mcp_headers_check_version(rq, msg, version, &f) < 0) {
         refuse_fault(rq, &f, NULL);
     } else if (rev == NULL || !rev->stateless) {
         refuse_version(rq, version, msg->id, true);
@@ -86,7 +85,7 @@ static void post_stateless(struct http_request *rq, const struct rpc_body *b,
         refuse_fault(rq, &f, NULL);
     } else if (msg->kind == RPC_NOTIFICATION) {
         http_reply_empty(rq, 202);
-    } else if (headers_check_names(rq, msg, &f) < 0) {
+    } else if (mcp_headers_check_names(rq, msg, &f) < 0) {
         refuse_fault(rq, &f, NULL);
     } else if (!json_is_object(rpc_meta(msg, META_CAPABILITIES))) {
         rpc_fail(&f, RPC_INVALID_PARAMS, msg->id, "_meta must have an object " META_CAPABILITIES);
@@ -191,31 +190,6 @@ static void take_message(struct mcp_exchange *x, const struct rpc_message *msg)
     } /* Ignore responses: we send no requests. */
 }
 
-static bool has_request(const struct rpc_body *b)
-{
-    struct rpc_message msg;
-    struct rpc_fault f;
-
-    for (size_t i = 0; i < b->count; i++) {
-        if (rpc_body_message(b, i, &msg, &f) < 0 || msg.kind == RPC_REQUEST)
-            return true;
-    }
-    return false;
-}
-
-/* No message in it needs a reply. */
-static void take_quietly(struct http_request *rq, struct mcp_session *s, const struct rpc_body *b)
-{
-    struct rpc_message msg;
-    struct rpc_fault f;
-
-    for (size_t i = 0; i < b->count; i++) {
-        if (rpc_body_message(b, i, &msg, &f) == 0 && msg.kind == RPC_NOTIFICATION)
-            take_notification(s, &msg);
-    }
-    http_reply_empty(rq, 202);
-}
-
 static void post_session(struct http_request *rq, const struct rpc_body *b)
 {
     struct mcp_session *s;
@@ -232,10 +206,6 @@ static void post_session(struct http_request *rq, const struct rpc_body *b)
         rpc_fail(&f, RPC_INVALID_REQUEST, NULL, "revision %s does not support batches",
                  s->revision->name);
         refuse_fault(rq, &f, NULL);
-        return;
-    }
-    if (!has_request(b)) {
-        take_quietly(rq, s, b);
         return;
     }
     x = mcp_exchange_new(rq, s, s->revision);

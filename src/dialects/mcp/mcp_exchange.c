@@ -81,8 +81,7 @@ void exchange_add_fault(struct mcp_exchange *x, const struct rpc_fault *f)
 {
     struct buf *out = &x->call.base->scratch;
 
-    if (!x->batch)
-        x->status = 400;
+    x->status = x->batch ? 200 : 400;
     rpc_write_error(out, f->id, f->code, f->message, NULL);
     exchange_add_reply(x, out);
 }
@@ -100,14 +99,10 @@ static void leave_session(struct mcp_exchange *x)
 }
 
 /* The plain reply to a batch is an array. */
-static void reply_plain(struct mcp_exchange *x, struct http_request *rq)
+static void reply_batch(struct mcp_exchange *x, struct http_request *rq)
 {
     struct buf *out = &x->call.base->scratch;
 
-    if (!x->batch) {
-        http_reply_json(rq, x->status, &x->replies);
-        return;
-    }
     buf_clear(out);
     buf_putc(out, '[');
     for (size_t i = 0; i < x->replies.len; i++)
@@ -122,7 +117,7 @@ static void exchange_finish(struct mcp_exchange *x)
     struct http_request *rq;
 
     /* A cancelled call gets no reply: if all were cancelled, send an empty stream. */
-    if (x->reply_count == 0)
+    if (x->reply_count == 0 && x->status != 202)
         make_stream(x);
     x->ending = x->unsent.len > 0;
     if (x->ending) {
@@ -134,7 +129,12 @@ static void exchange_finish(struct mcp_exchange *x)
         return;
     }
     rq = call_detach(&x->call);
-    reply_plain(x, rq);
+    if (x->reply_count == 0)
+        http_reply_empty(rq, 202);
+    else if (x->batch)
+        reply_batch(x, rq);
+    else
+        http_reply_json(rq, x->status, &x->replies);
     call_end(&x->call);
 }
 
@@ -201,7 +201,7 @@ struct mcp_exchange *mcp_exchange_new(struct http_request *rq, struct mcp_sessio
 
     x->session = s;
     x->revision = rev;
-    x->status = 200;
+    x->status = 202;
     x->role = http_role(rq);
     x->opening = true;
     list_init(&x->calls);

@@ -132,12 +132,6 @@ static void feed_on_events(void *arg)
     feed_arm(f);
 }
 
-static bool subscription_ready(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static void subscription_note(struct subscription *s)
 {
     s->changed = true;
@@ -167,7 +161,6 @@ static void subscription_exited(void *arg, const struct exit_record *x)
 }
 
 static const struct viewer_ops subscription_ops = {
-    .ready = subscription_ready,
     .bytes = subscription_bytes,
     .gap = subscription_gap,
     .exited = subscription_exited,

@@ -160,19 +160,12 @@ static void write_output(struct json_out *o, struct process *p, const struct pro
 /* Revisions differ in the code for a missing resource. */
 static void fail_uri(struct mcp_call *c, const struct hf_error *err)
 {
-    struct json_out o;
-    struct buf *data = &mcp_call_mcp(c)->text;
+    bool missing = err->code == HF_E_no_such_process && !c->revision->stateless;
+    char data[64];
 
-    buf_clear(data);
-    json_out_init(&o, data);
-    json_open(&o, '{');
-    json_kstr(&o, "code", hf_code_name(err->code));
-    json_close(&o, '}');
-    mcp_call_fail(c,
-                  err->code == HF_E_no_such_process && !c->revision->stateless
-                      ? RPC_RESOURCE_NOT_FOUND
-                      : RPC_INVALID_PARAMS,
-                  buf_cstr(data), "%s", err->detail);
+    snprintf(data, sizeof data, "{\"code\":\"%s\"}", hf_code_name(err->code));
+    mcp_call_fail(c, missing ? RPC_RESOURCE_NOT_FOUND : RPC_INVALID_PARAMS, data, "%s",
+                  err->detail);
 }
 
 /* The "uri" of the params and its process; NULL: replied. */

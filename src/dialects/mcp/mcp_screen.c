@@ -84,10 +84,6 @@ int mcp_screen_get(struct mcp_call *c, struct process *p, const char *uri, mcp_s
 
 /* --- read_screen --------------------------------------------------------------------------- */
 
-struct mcp_screen_request {
-    const char *process_id;
-};
-
 static void reply(struct mcp_call *c, struct process *p, const struct screen_view *v,
                   const struct buf *lines, const char *uri)
 {
@@ -114,14 +110,9 @@ static void reply(struct mcp_call *c, struct process *p, const struct screen_vie
 
 void tool_read_screen(struct mcp_call *c, const json_t *arguments)
 {
-    static const struct json_field fields[] = {
-        JSON_FIELD(STR, struct mcp_screen_request, process_id, .min = 1, .required = true)};
-    struct mcp_screen_request a = {0};
     struct hf_error err = {0};
-    struct process *p;
+    struct process *p = tool_process(c, arguments, &err);
 
-    if (json_decode(arguments, fields, 1, &a, &err) < 0 ||
-        (p = tool_process(c, a.process_id, &err)) == NULL ||
-        mcp_screen_get(c, p, NULL, reply, &err) < 0)
+    if (p == NULL || mcp_screen_get(c, p, NULL, reply, &err) < 0)
         tool_fail(c, &err);
 }

@@ -27,14 +27,11 @@ static void write_implementation(const struct mcp *m, struct json_out *o)
 
 static void write_capabilities(struct json_out *o)
 {
-    json_kopen(o, "capabilities", '{');
-    json_kopen(o, "tools", '{');
-    json_close(o, '}');
-    json_kopen(o, "resources", '{');
-    json_kbool(o, "subscribe", true);
-    json_kbool(o, "listChanged", true);
-    json_close(o, '}');
-    json_close(o, '}');
+    static const char text[] =
+        "{\"tools\":{},\"resources\":{\"subscribe\":true,\"listChanged\":true}}";
+
+    json_key(o, "capabilities");
+    json_raw(o, text, sizeof text - 1);
 }
 
 void server_write_result_head(const struct mcp *m, struct json_out *o)

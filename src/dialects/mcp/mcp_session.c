@@ -44,12 +44,6 @@ static bool is_of_grant(const struct mcp_session *s, const void *arg)
     return strcmp(s->principal, arg) == 0;
 }
 
-static bool is_guests(const struct mcp_session *s, const void *arg)
-{
-    (void)arg;
-    return s->role < ROLE_OWN;
-}
-
 static size_t count(struct mcp *m, session_fits_fn *fits, const void *arg)
 {
     struct list *it, *tmp;
@@ -63,11 +57,12 @@ static size_t count(struct mcp *m, session_fits_fn *fits, const void *arg)
 /* The session to evict for a new one; itself NULL and *many: there is none. */
 static struct mcp_session *victim(struct mcp *m, enum role role, const char *principal, bool *many)
 {
+    static const enum role own = ROLE_OWN;
     size_t mine = count(m, is_of_grant, principal);
     struct mcp_session *s = NULL;
 
     *many = mine >= (role < ROLE_OWN ? LIMIT_MCP_GRANT_SESSIONS : LIMIT_MCP_SESSIONS);
-    if (!*many && role < ROLE_OWN && count(m, is_guests, NULL) >= LIMIT_MCP_GUEST_SESSIONS) {
+    if (!*many && role < ROLE_OWN && count(m, is_weaker, &own) >= LIMIT_MCP_GUEST_SESSIONS) {
         *many = true;
         s = oldest_idle(m, is_weaker, &role);
     }

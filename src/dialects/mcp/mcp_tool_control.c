@@ -9,14 +9,13 @@
 #include "dialects/mcp/mcp_tools.h"
 
 struct mcp_tool_control_request {
-    const char *process_id, *target;
+    const char *target;
     json_t *signal;
     int64_t rows, cols, grace_ms;
     bool forget;
 };
 
 #define F(kind, member, ...) JSON_FIELD(kind, struct mcp_tool_control_request, member, __VA_ARGS__)
-#define F_ID F(STR, process_id, .min = 1, .required = true)
 #define ANY_INT .min = INT64_MIN, .max = INT64_MAX, .required = true
 
 /* --- resize --------------------------------------------------------------------- */
@@ -24,11 +23,11 @@ struct mcp_tool_control_request {
 static int resize(const struct mcp_call *c, const json_t *arguments, struct process **p,
                   struct hf_error *err)
 {
-    static const struct json_field fields[] = {F_ID, F(INT, rows, ANY_INT), F(INT, cols, ANY_INT)};
+    static const struct json_field fields[] = {F(INT, rows, ANY_INT), F(INT, cols, ANY_INT)};
     struct mcp_tool_control_request a = {0};
 
-    if (json_decode(arguments, fields, 3, &a, err) < 0 || check_size(a.rows, a.cols, err) < 0 ||
-        (*p = tool_process(c, a.process_id, err)) == NULL)
+    if (json_decode_known(arguments, fields, 2, &a, err) < 0 ||
+        check_size(a.rows, a.cols, err) < 0 || (*p = tool_process(c, arguments, err)) == NULL)
         return -1;
     return process_resize(*p, a.rows, a.cols, "api", err);
 }
@@ -86,8 +85,7 @@ static void sending_on_done(void *arg, int rc, const struct hf_error *err)
 
 static int signal_begin(struct mcp_call *c, const json_t *arguments, struct hf_error *err)
 {
-    static const struct json_field fields[] = {F_ID, F(ANY, signal, .required = true),
-                                               F(STR, target)};
+    static const struct json_field fields[] = {F(ANY, signal, .required = true), F(STR, target)};
     struct mcp_tool_control_request a = {0};
     enum signal_target target;
     struct process_view v;
@@ -95,10 +93,10 @@ static int signal_begin(struct mcp_call *c, const json_t *arguments, struct hf_e
     struct mcp_tool_control_sending *s;
     int signum;
 
-    if (json_decode(arguments, fields, 3, &a, err) < 0 ||
+    if (json_decode_known(arguments, fields, 2, &a, err) < 0 ||
         check_signal_decode(a.signal, a.target, &signum, &target, err) < 0 ||
         check_signal_role(signum, c->exchange->role, err) < 0 ||
-        (p = tool_process(c, a.process_id, err)) == NULL ||
+        (p = tool_process(c, arguments, err)) == NULL ||
         (s = mcp_call_begin(c, &sending_kind, sizeof *s, err)) == NULL)
         return -1;
     process_view(p, &v);
@@ -158,15 +156,15 @@ static void stopping_on_ended(void *arg, struct process *p, const struct survivo
 
 void tool_stop(struct mcp_call *c, const json_t *arguments)
 {
-    static const struct json_field fields[] = {
-        F_ID, F(INT, grace_ms, .min = 0, .max = LIMIT_DURATION_MS), F(BOOL, forget)};
+    static const struct json_field fields[] = {F(INT, grace_ms, .min = 0, .max = LIMIT_DURATION_MS),
+                                               F(BOOL, forget)};
     struct mcp_tool_control_request a = {.grace_ms = -1};
     struct hf_error err = {0};
     struct process *p;
     struct mcp_tool_control_stopping *s;
 
-    if (json_decode(arguments, fields, 3, &a, &err) < 0 ||
-        (p = tool_process(c, a.process_id, &err)) == NULL ||
+    if (json_decode_known(arguments, fields, 2, &a, &err) < 0 ||
+        (p = tool_process(c, arguments, &err)) == NULL ||
         (s = mcp_call_begin(c, &stopping_kind, sizeof *s, &err)) == NULL) {
         tool_fail(c, &err);
         return;

@@ -106,10 +106,8 @@ static int input_begin(struct mcp_call *c, const json_t *arguments, struct proce
 void tool_send_input(struct mcp_call *c, const json_t *arguments)
 {
     struct hf_error err = {0};
-    const char *id = json_text(json_object_get(arguments, "process_id"), "process_id", &err);
-    struct process *p;
+    struct process *p = tool_process(c, arguments, &err);
 
-    if (id == NULL || (p = tool_process(c, id, &err)) == NULL ||
-        input_begin(c, arguments, p, &err) < 0)
+    if (p == NULL || input_begin(c, arguments, p, &err) < 0)
         tool_fail(c, &err);
 }

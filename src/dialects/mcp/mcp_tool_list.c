@@ -28,13 +28,13 @@ static const struct json_field fields[] = {
 static int decode(const struct mcp_call *c, const json_t *arguments,
                   struct mcp_tool_list_request *a, struct process **after, struct hf_error *err)
 {
-    if (json_decode(arguments, fields, sizeof fields / sizeof *fields, a, err) < 0)
+    if (json_decode_known(arguments, fields, sizeof fields / sizeof *fields, a, err) < 0)
         return -1;
     if (a->status != NULL && strcmp(a->status, "running") != 0 && strcmp(a->status, "exited") != 0)
         return hf_fail_field(err, HF_E_bad_value, "status", "\"status\" must be running or exited");
     if (a->after == NULL)
         return 0;
-    *after = tool_process(c, a->after, err);
+    *after = engine_find(c->call.base->engine, a->after, err);
     return *after != NULL ? 0 : -1;
 }
 

@@ -13,13 +13,12 @@
 #include "dialects/mcp/mcp_tools.h"
 
 struct mcp_tool_read_request {
-    const char *process_id, *stream;
+    const char *stream;
     int64_t since, until, tail_lines, tail_bytes, max_bytes;
 };
 
 #define F(kind, member, ...) JSON_FIELD(kind, struct mcp_tool_read_request, member, __VA_ARGS__)
 static const struct json_field fields[] = {
-    F(STR, process_id, .min = 1, .required = true),
     F(STR, stream),
     F(INT, since, .min = 0, .max = INT64_MAX),
     F(INT, until, .min = 0, .max = INT64_MAX),
@@ -39,7 +38,7 @@ static int decode(const json_t *arguments, struct mcp_tool_read_request *a, stru
 {
     bool range, tail;
 
-    if (json_decode(arguments, fields, sizeof fields / sizeof *fields, a, err) < 0)
+    if (json_decode_known(arguments, fields, sizeof fields / sizeof *fields, a, err) < 0)
         return -1;
     range = a->since >= 0 || a->until >= 0;
     tail = a->tail_lines >= 0 || a->tail_bytes >= 0;
@@ -246,7 +245,7 @@ void tool_read_output(struct mcp_call *c, const json_t *arguments)
     struct hf_error err = {0};
     struct process *p;
 
-    if (decode(arguments, &a, &err) < 0 || (p = tool_process(c, a.process_id, &err)) == NULL)
+    if (decode(arguments, &a, &err) < 0 || (p = tool_process(c, arguments, &err)) == NULL)
         tool_fail(c, &err);
     else
         reading_begin(c, p, &a);

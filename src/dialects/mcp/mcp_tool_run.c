@@ -64,12 +64,6 @@ static void run_reply(struct mcp_tool_run *r)
     tool_send(c, &o);
 }
 
-static bool run_ready(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static void run_bytes(void *arg, const struct slice *s)
 {
     struct mcp_tool_run *r = arg;
@@ -92,7 +86,6 @@ static void run_exited(void *arg, const struct exit_record *x)
 }
 
 static const struct viewer_ops run_ops = {
-    .ready = run_ready,
     .bytes = run_bytes,
     .gap = run_gap,
     .exited = run_exited,

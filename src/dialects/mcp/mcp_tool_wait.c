@@ -10,14 +10,12 @@
 #define WAIT_TIMEOUT_MS 30000 /* the default: below the minute that clients allow a call */
 
 struct mcp_tool_wait_request {
-    const char *process_id;
     int64_t from, timeout_ms, max_bytes;
 };
 
 /* The other arguments are conditions. */
 #define F(kind, member, ...) JSON_FIELD(kind, struct mcp_tool_wait_request, member, __VA_ARGS__)
 static const struct json_field fields[] = {
-    F(STR, process_id, .min = 1, .required = true),
     F(INT, from, .min = 0, .max = INT64_MAX),
     F(INT, timeout_ms, .min = 0, .max = LIMIT_DURATION_MS),
     F(INT, max_bytes, .min = 0, .max = LIMIT_MCP_OUTPUT_MAX_BYTES),
@@ -127,7 +125,7 @@ void tool_wait_for(struct mcp_call *c, const json_t *arguments)
     struct process *p;
 
     if (json_decode_known(arguments, fields, sizeof fields / sizeof *fields, &a, &err) < 0 ||
-        (p = tool_process(c, a.process_id, &err)) == NULL ||
+        (p = tool_process(c, arguments, &err)) == NULL ||
         waiting_begin(c, p, arguments, &a, &err) < 0)
         tool_fail(c, &err);
 }

@@ -157,8 +157,15 @@ void tool_fail(struct mcp_call *c, const struct hf_error *err)
     mcp_call_send(c, &o);
 }
 
-struct process *tool_process(const struct mcp_call *c, const char *id, struct hf_error *err)
+struct process *tool_process(const struct mcp_call *c, const json_t *arguments,
+                             struct hf_error *err)
 {
+    static const struct json_field fields[] = {
+        {.name = "process_id", .kind = JSON_F_STR, .min = 1, .required = true}};
+    const char *id = NULL;
+
+    if (json_decode_known(arguments, fields, 1, &id, err) < 0)
+        return NULL;
     return engine_find(c->call.base->engine, id, err);
 }
 

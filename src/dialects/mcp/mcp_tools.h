@@ -33,8 +33,9 @@ void tools_call(struct mcp_call *c, const json_t *params);
 struct json_out tool_open(struct mcp_call *c);
 void tool_send(struct mcp_call *c, struct json_out *o);
 void tool_fail(struct mcp_call *c, const struct hf_error *err);
-/* The process of "process_id"; NULL: err. */
-struct process *tool_process(const struct mcp_call *c, const char *id, struct hf_error *err);
+/* The process of the argument "process_id"; NULL: err. */
+struct process *tool_process(const struct mcp_call *c, const json_t *arguments,
+                             struct hf_error *err);
 
 /* "process_id", "status", "exit", "exit_code". */
 void tool_write_state(struct json_out *o, const struct process_view *v);

@@ -62,12 +62,6 @@ void run_refuse(struct session_run *r, const struct hf_error *err)
 
 /* --- output --------------------------------------------------------------------- */
 
-static bool run_ready(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static void run_bytes(void *arg, const struct slice *s)
 {
     struct session_run *r = arg;
@@ -100,7 +94,6 @@ static void run_exited(void *arg, const struct exit_record *x)
 }
 
 static const struct viewer_ops run_ops = {
-    .ready = run_ready,
     .bytes = run_bytes,
     .gap = run_gap,
     .exited = run_exited,

@@ -151,7 +151,7 @@ static bool pump_step(struct viewer *v)
     uint64_t first = pump_first(v, j), from = v->at;
     int step;
 
-    if (v->dead || v->exited || !v->ops->ready(v->arg))
+    if (v->dead || v->exited || (v->ops->ready != NULL && !v->ops->ready(v->arg)))
         return false;
     if (v->at < first && v->snapshot.len == 0 && !v->snapshot_due) {
         v->at = v->acked = first; /* a peer cannot acknowledge what it never received */
