@@ -139,24 +139,6 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
     exchange_opened(x);
 }
 
-/* The session of the request; NULL: replied. */
-static struct mcp_session *decode_session(struct http_request *rq)
-{
-    const char *id = http_header(rq, "Mcp-Session-Id");
-    struct mcp_session *s = mcp_session_find(mcp_of(rq), id, http_principal(rq));
-    struct hf_error err;
-
-    if (s != NULL)
-        return s;
-    if (id == NULL)
-        hf_fail(&err, HF_E_bad_request,
-                "Mcp-Session-Id is missing; send initialize first and use the session it returns");
-    else
-        hf_fail(&err, HF_E_not_found, "no such session, or it has expired; send initialize again");
-    mcp_refuse(rq, &err);
-    return NULL;
-}
-
 /* In revisions that have the header, it must not name an unknown revision. */
 static bool check_version(struct http_request *rq)
 {
@@ -167,6 +149,27 @@ static bool check_version(struct http_request *rq)
         return true;
     refuse_version(rq, version, NULL, false);
     return false;
+}
+
+/* The session of the request; NULL: replied. */
+static struct mcp_session *decode_session(struct http_request *rq)
+{
+    const char *id = http_header(rq, "Mcp-Session-Id");
+    struct mcp_session *s;
+    struct hf_error err;
+
+    if (!check_version(rq))
+        return NULL;
+    s = mcp_session_find(mcp_of(rq), id, http_principal(rq));
+    if (s != NULL)
+        return s;
+    if (id == NULL)
+        hf_fail(&err, HF_E_bad_request,
+                "Mcp-Session-Id is missing; send initialize first and use the session it returns");
+    else
+        hf_fail(&err, HF_E_not_found, "no such session, or it has expired; send initialize again");
+    mcp_refuse(rq, &err);
+    return NULL;
 }
 
 static void take_notification(struct mcp_session *s, const struct rpc_message *msg)
@@ -192,14 +195,11 @@ static void take_message(struct mcp_exchange *x, const struct rpc_message *msg)
 
 static void post_session(struct http_request *rq, const struct rpc_body *b)
 {
-    struct mcp_session *s;
+    struct mcp_session *s = decode_session(rq);
     struct mcp_exchange *x;
     struct rpc_message msg;
     struct rpc_fault f;
 
-    if (!check_version(rq))
-        return;
-    s = decode_session(rq);
     if (s == NULL)
         return;
     if (b->batch && !s->revision->batch) {
@@ -302,8 +302,6 @@ static void get_handle(struct http_request *rq)
         mcp_refuse(rq, &err);
         return;
     }
-    if (!check_version(rq))
-        return;
     s = decode_session(rq);
     if (s == NULL)
         return;
@@ -315,11 +313,8 @@ static void get_handle(struct http_request *rq)
 
 static void delete_handle(struct http_request *rq)
 {
-    struct mcp_session *s;
+    struct mcp_session *s = decode_session(rq);
 
-    if (!check_version(rq))
-        return;
-    s = decode_session(rq);
     if (s == NULL)
         return;
     session_free(s);
