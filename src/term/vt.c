@@ -6,7 +6,9 @@
 
 #include <string.h>
 
+#define ENQ 0x05
 #define BEL 0x07
+#define SO 0x0e
 #define ESC 0x1b
 #define CAN 0x18
 #define SUB 0x1a
@@ -419,18 +421,24 @@ static void utf8_byte(struct vt_feed *f, uint8_t c)
 
 typedef uint8_t block __attribute__((vector_size(16)));
 
+/* SO and SI differ in one bit, ENQ and BEL too: one comparison for two. */
 static bool block_has_special(const uint8_t *p)
 {
     block b, hit;
     uint64_t half[2];
 
     memcpy(&b, p, sizeof b);
-    hit = (block)((b | 1) == 0x0f) | (block)(b == BEL) | (block)(b == ESC);
+    hit = (block)((b | 1) == (SO | 1)) | (block)((b | 2) == (ENQ | 2)) | (block)(b == ESC);
     memcpy(half, &hit, sizeof half);
     return (half[0] | half[1]) != 0;
 }
 
-/* The length of the run without BEL, SO, SI or ESC. */
+static bool is_special(uint8_t c)
+{
+    return (c | 1) == (SO | 1) || (c | 2) == (ENQ | 2) || c == ESC;
+}
+
+/* The length of the run without ENQ, BEL, SO, SI or ESC. */
 static size_t skip_text(const uint8_t *p, size_t len)
 {
     size_t i = 0;
@@ -440,9 +448,8 @@ static size_t skip_text(const uint8_t *p, size_t len)
         i += 64;
     while (len - i >= 16 && !block_has_special(p + i))
         i += 16;
-    for (; i < len; i++)
-        if ((p[i] | 1) == 0x0f || p[i] == BEL || p[i] == ESC)
-            break;
+    while (i < len && !is_special(p[i]))
+        i++;
     return i;
 }
 

@@ -68,8 +68,8 @@ struct vt_ops {
     void (*string_put)(void *arg, const char *bytes, size_t len);
     /* ok: not cancelled. `end` is the byte that ended it: BEL, ESC (of ST), or 0x9c. */
     void (*string_end)(void *arg, const struct vt *v, bool ok, uint8_t end);
-    /* If neither text nor print is wanted, text is skipped at the speed of memory: only BEL, SO,
-     * SI and ESC are searched for, and `control` gets no others. */
+    /* If text is not wanted, it is skipped at the speed of memory, characters too: only ENQ, BEL,
+     * SO, SI and ESC are searched for, and `control` gets no others. */
     /* Called after each token and within long text: true stops the feed. NULL: everything is
      * consumed. */
     bool (*enough)(void *arg);

@@ -94,6 +94,30 @@ TEST(a_replay_asks_nothing_and_live_output_does)
     EXPECT_TEXT(&out, text);
 }
 
+TEST(a_query_that_breaks_something_off_ends_it_in_a_replay_too)
+{
+    struct screen_guard g = {.replaying = true};
+    struct buf out = {0};
+    const char *text = "a\033[1\033[cb\033]0;t\033[cd\033]10;?\033]11;?\033\\e";
+
+    for (size_t i = 0; i < strlen(text); i++)
+        screen_guard_feed(&g, text + i, 1, &out);
+    EXPECT_TEXT(&out, "a\033[1\030b\033]0;t\033\\de");
+}
+
+/* Line drawing stayed on: the designation's last byte was taken for its first. */
+TEST(another_character_set_is_undone)
+{
+    struct screen_guard g = {0};
+    struct buf out = {0};
+
+    screen_guard_feed(&g, "\033(B", 3, &out);
+    screen_guard_feed(&g, "\033(0", 3, &out);
+    buf_clear(&out);
+    screen_guard_reset(&g, &out);
+    EXPECT_TEXT(&out, "\033(B\017");
+}
+
 TEST(a_sequence_without_end_is_passed_on)
 {
     struct screen_guard g = {0};
@@ -105,7 +129,7 @@ TEST(a_sequence_without_end_is_passed_on)
     screen_guard_feed(&g, image, sizeof image, &out);
     screen_guard_feed(&g, "\033\\", 2, &out);
     EXPECT_U64(out.len, sizeof image + 5);
-    EXPECT_INT(g.state, GUARD_TEXT);
+    EXPECT(!vt_is_open(&g.vt));
     buf_fini(&out);
 }
 
