@@ -282,11 +282,12 @@ void tty_activity_output(struct process *p)
     struct tty_activity *a = p->attention;
     uint64_t next = journal_next(&p->journal);
 
-    if (a == NULL || a->osc.at >= next)
+    if (a == NULL || a->osc.vt.at >= next)
         return;
-    if (a->osc.at < journal_first(&p->journal))
+    if (a->osc.vt.at < journal_first(&p->journal))
         osc_init(&a->osc, journal_first(&p->journal));
-    osc_feed(&a->osc, journal_bytes(&p->journal, a->osc.at), (size_t)(next - a->osc.at), on_osc, p);
+    osc_feed(&a->osc, journal_bytes(&p->journal, a->osc.vt.at), (size_t)(next - a->osc.vt.at),
+             on_osc, p);
     p->rec.head->osc_from = osc_resume_at(&a->osc);
     tty_activity_activity(p);
 }
