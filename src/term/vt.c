@@ -164,18 +164,30 @@ static void token_begin(struct vt_feed *f, uint32_t cp)
     uint8_t state = f->v->state;
     bool in_string = state == VT_OSC || state == VT_DCS || state == VT_STRING;
 
-    f->v->broke = state == VT_GROUND       ? VT_BROKE_NOTHING
-                  : in_string && cp == ESC ? VT_BROKE_STRING /* which takes effect all the same */
-                                           : VT_BROKE_SEQUENCE;
+    params_clear(f->v);
+    /* A C1 control inside a sequence, which loses its effect, makes one token with it: nobody who
+     * skips text would find the control alone. */
+    if (cp >= 0x80 && state != VT_GROUND)
+        return;
+    f->v->broke = state == VT_GROUND ? VT_BROKE_NOTHING
+                  : in_string        ? VT_BROKE_STRING /* which takes effect all the same */
+                                     : VT_BROKE_SEQUENCE;
     f->v->token_at = f->v->at - (cp >= 0x80 ? 2 : 1); /* a C1 control has two bytes in UTF-8 */
     f->v->executed = 0;
-    params_clear(f->v);
 }
 
 static void string_open(struct vt_feed *f, uint8_t state, enum vt_string kind)
 {
     f->v->state = state;
     string_begin(f, kind, 0);
+}
+
+static void dcs_open(struct vt_feed *f)
+{
+    if (f->ops->whole_strings)
+        string_open(f, VT_STRING, VT_STRING_OTHER);
+    else
+        f->v->state = VT_DCS_ENTRY;
 }
 
 /* Handles what ends or starts a sequence in any state; false: it was neither. */
@@ -192,7 +204,7 @@ static bool step_anywhere(struct vt_feed *f, uint32_t cp)
     switch (cp) {
     case ESC: v->state = VT_ESCAPE; break;
     case 0x9b: v->state = VT_CSI_ENTRY; break;
-    case 0x90: v->state = VT_DCS_ENTRY; break;
+    case 0x90: dcs_open(f); break;
     case 0x9d: string_open(f, VT_OSC, VT_STRING_OSC); break;
     case 0x98:
     case 0x9e:
@@ -236,7 +248,7 @@ static void step_escape(struct vt_feed *f, uint32_t cp)
     }
     switch (cp) {
     case '[': v->state = VT_CSI_ENTRY; break;
-    case 'P': v->state = VT_DCS_ENTRY; break;
+    case 'P': dcs_open(f); break;
     case ']': string_open(f, VT_OSC, VT_STRING_OSC); break;
     case 'X':
     case '^':
@@ -317,8 +329,8 @@ static void step_string(struct vt_feed *f, uint32_t cp)
         if (cp != 0x7f)
             string_put_cp(f, cp);
         break;
-    default: /* xterm.js leaves these at the first non-ASCII character */
-        if (cp >= 0xa0) {
+    default:
+        if (cp >= 0xa0 && !f->ops->whole_strings) {
             string_end(f, false, 0);
             v->state = VT_GROUND;
         }

@@ -70,6 +70,9 @@ struct vt_ops {
     void (*string_end)(void *arg, const struct vt *v, bool ok, uint8_t end);
     /* If text is not wanted, it is skipped at the speed of memory, characters too: only ENQ, BEL,
      * SO, SI and ESC are searched for, and `control` gets no others. */
+    /* xterm.js ends SOS, PM, APC and the head of a DCS at the first character beyond ASCII. If this
+     * is set, all four go on to their ST, as in other terminals, and are VT_STRING_OTHER. */
+    bool whole_strings;
     /* Called after each token and within long text: true stops the feed. NULL: everything is
      * consumed. */
     bool (*enough)(void *arg);

@@ -136,7 +136,7 @@ static void drop(struct guarding *f, uint64_t from, uint64_t to)
         buf_puts(f->out, "\033\\");
 }
 
-/* --- parser callbacks ---------------------------------------------------------------------------- */
+/* --- parser callbacks ----------------------------------------------------------------- */
 
 static void on_control(void *arg, uint8_t c)
 {
