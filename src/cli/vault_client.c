@@ -23,16 +23,16 @@ static void take_ledger(struct vault_client *c, int fd)
 int vault_client_read(struct vault_client *c)
 {
     struct v_message m;
-    int fds[V_PUT_MAX], rc;
-    size_t fd_count;
+    struct fd_message attached;
+    int rc;
 
-    while ((rc = vault_receive(c->fd, &m, fds, &fd_count)) > 0) {
-        for (size_t i = 0; i < fd_count; i++)
-            take_ledger(c, fds[i]);
+    while ((rc = vault_receive(c->fd, &m, &attached)) > 0) {
+        for (size_t i = 0; i < attached.fd_count; i++)
+            take_ledger(c, attached.fds[i]);
         if (m.type != V_STATUS)
             continue;
         c->status = m;
-        c->replied = c->replied || fd_count > 0;
+        c->replied = c->replied || attached.fd_count > 0;
     }
     return rc;
 }

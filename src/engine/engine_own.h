@@ -37,7 +37,7 @@ struct engine {
     struct engine_hooks hooks;
     struct shared state;
     struct events events;
-    struct keeper_channel *line;
+    struct keeper_channel *channel;
     struct spin spin;
     int siding[2];          /* siding.h; -1: none */
     struct list processes;  /* struct process.link, newest first */

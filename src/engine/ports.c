@@ -155,7 +155,7 @@ static void request_owner(struct engine *e, struct port_watch *w, const uint64_t
     if (w->request != 0 || w->process->reaped)
         return;
     memcpy(m.inodes, inodes, count * sizeof *inodes);
-    if (keeper_channel_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, ports_on_held, e) == 0)
+    if (keeper_channel_send(e->channel, &m, sizeof m, NULL, 0, NULL, 0, ports_on_held, e) == 0)
         w->request = m.req;
 }
 

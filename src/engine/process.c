@@ -217,7 +217,8 @@ int process_signal(struct process *p, int signum, enum signal_target target, sig
     c->done = done;
     c->arg = arg;
     c->signum = signum;
-    rc = keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, signal_on_reply, c);
+    rc =
+        keeper_channel_send(p->engine->channel, &m, sizeof m, NULL, 0, NULL, 0, signal_on_reply, c);
     if (rc < 0) {
         free(c);
         return hf_fail(err, HF_E_internal, "the keeper cannot be reached");
@@ -258,7 +259,7 @@ void process_forget(struct process *p)
         list_remove(&p->exited_link);
         e->retained--;
     }
-    keeper_channel_send_later(e->line, &m, sizeof m);
+    keeper_channel_send_later(e->channel, &m, sizeof m);
     p->forgotten = true;
     share_free_all(p);
     output_close(p);

@@ -46,8 +46,8 @@ static void send_signal(struct session *s, int signum, enum k_target target, uin
 
     if (!shell_is_alive(s))
         return;
-    if (keeper_channel_send(s->engine->line, &m, sizeof m, NULL, 0, NULL, 0, signal_on_reply, s) ==
-        0)
+    if (keeper_channel_send(s->engine->channel, &m, sizeof m, NULL, 0, NULL, 0, signal_on_reply,
+                            s) == 0)
         s->signals_open++;
 }
 

@@ -95,7 +95,7 @@ static void adopt_skip(struct engine *e, struct process *p, const struct keeper_
     int fds[] = {k->tty_fd, k->stdin_fd, k->stdout_fd, k->stderr_fd, k->side_fd, k->record_fd};
 
     if (k->exited)
-        keeper_channel_send_later(e->line, &m, sizeof m);
+        keeper_channel_send_later(e->channel, &m, sizeof m);
     else
         log_error("the record of %s cannot be read; the process keeps running unmanaged", k->id);
     p->rec.fd = -1; /* closed below */

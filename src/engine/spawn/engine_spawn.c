@@ -413,8 +413,8 @@ static int send_request(struct engine *e, struct engine_spawn *sp, struct k_spaw
         fds[fd_count++] = big;
         inline_len = 0;
     }
-    return keeper_channel_send(e->line, packet, sizeof *packet, buf_data(&sp->strings), inline_len,
-                               fds, fd_count, spawn_on_reply, sp);
+    return keeper_channel_send(e->channel, packet, sizeof *packet, buf_data(&sp->strings),
+                               inline_len, fds, fd_count, spawn_on_reply, sp);
 }
 
 int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn *done, void *arg,

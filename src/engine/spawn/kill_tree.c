@@ -126,8 +126,8 @@ static void survey(struct process *p)
         return;
     }
     process_ref(p);
-    p->survey_open =
-        keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, end_on_survey, p) == 0;
+    p->survey_open = keeper_channel_send(p->engine->channel, &m, sizeof m, NULL, 0, NULL, 0,
+                                         end_on_survey, p) == 0;
     if (p->survey_open)
         return;
     timer_start(p->end_timer, SURVEY_MAX_MS); /* the channel is full: many are being terminated */

@@ -10,7 +10,7 @@ static void flood_report(struct process *p, bool on)
 {
     struct k_flood m = {.type = K_FLOOD, .entry = p->entry, .on = on};
 
-    (void)keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    (void)keeper_channel_send(p->engine->channel, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
 
 static void flood_on_timer(struct timer *t, void *arg)

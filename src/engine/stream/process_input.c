@@ -166,7 +166,7 @@ static void close_stdin(struct process *p)
         watch_close(p->in_watch);
         p->in_watch = NULL;
         io_close(&p->in_fd);
-        keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+        keeper_channel_send(p->engine->channel, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
     }
     p->in_closed = true;
     input_wake(p);

@@ -87,7 +87,7 @@ static void drop_keeper_copy(struct process *p, uint32_t which)
 {
     struct k_close m = {.type = K_CLOSE, .entry = p->entry, .which = which};
 
-    keeper_channel_send_later(p->engine->line, &m, sizeof m);
+    keeper_channel_send_later(p->engine->channel, &m, sizeof m);
 }
 
 static void tty_close(struct process *p, bool notify_keeper)

@@ -195,7 +195,7 @@ static void send_probe(struct tty_activity *a)
         return;
     a->input_since = false;
     a->probes++;
-    a->probe_pending = keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0,
+    a->probe_pending = keeper_channel_send(p->engine->channel, &m, sizeof m, NULL, 0, NULL, 0,
                                            on_probe_reply, p->engine) == 0;
 }
 

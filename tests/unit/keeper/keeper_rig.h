@@ -3,7 +3,7 @@
  * keeper_rig.h - a real keeper under a test that plays the worker
  *
  * The keeper runs in a child of the test. Its workers do nothing but hand
- * their end of the link over to the test and wait, so that a test reads as one
+ * their end of the channel over to the test and wait, so that a test reads as one
  * conversation: rig_start, rig_worker, send, expect. Include after test.h.
  */
 #ifndef HF_KEEPER_RIG_H
@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "base/fd_message.h"
 #include "base/log.h"
 #include "keeper/keeper.h"
 #include "keeper/keeper_proto.h"
@@ -50,40 +51,23 @@ struct rig_boot {
 /* A worker as the test holds it. */
 struct rig_worker {
     struct rig_boot boot;
-    int link, state;
+    int channel, state;
     bool has_exit; /* it came with K_SPAWNED */
     struct k_exited exit;
 };
 
 static inline void rig_send(int fd, const void *bytes, size_t len, const int *fds, size_t fd_count)
 {
-    struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = len};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    union {
-        struct cmsghdr align;
-        char room[CMSG_SPACE(sizeof(int) * 16)];
-    } control;
+    const struct iovec iov = {(void *)(uintptr_t)bytes, len};
 
-    memset(&control, 0, sizeof control);
-    if (fd_count > 0) {
-        struct cmsghdr *c;
-
-        msg.msg_control = &control;
-        msg.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
-        c = CMSG_FIRSTHDR(&msg);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
-        memcpy(CMSG_DATA(c), fds, sizeof(int) * fd_count);
-    }
     for (int i = 0; i < 1000; i++) {
         struct pollfd p = {.fd = fd, .events = POLLOUT};
-        ssize_t n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+        int rc = fd_message_send(fd, &iov, 1, fds, fd_count);
 
-        if (n == (ssize_t)len)
+        if (rc == 0)
             return;
-        /* The second is for descriptors on their way, of all processes together. */
-        REQUIRE(n < 0 && (errno == EAGAIN || errno == ETOOMANYREFS));
+        /* The second is for descriptors in flight, of all processes together. */
+        REQUIRE(rc == -EAGAIN || rc == -ETOOMANYREFS);
         poll(&p, 1, RIG_WAIT_MS);
         usleep(1000);
     }
@@ -93,28 +77,17 @@ static inline void rig_send(int fd, const void *bytes, size_t len, const int *fd
 /* One packet, at most RIG_WAIT_MS; -1: none came, 0: the other side is gone. */
 static inline ssize_t rig_receive(int fd, void *to, size_t max, int fds[8], size_t *fd_count)
 {
-    struct iovec iov = {.iov_base = to, .iov_len = max};
-    union {
-        struct cmsghdr align;
-        char room[CMSG_SPACE(sizeof(int) * 8)];
-    } control;
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = &control,
-                         .msg_controllen = sizeof control};
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    ssize_t n;
+    struct fd_message m;
 
     *fd_count = 0;
     if (poll(&p, 1, RIG_WAIT_MS) <= 0)
         return -1;
-    n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-    for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg); c != NULL;
-         c = CMSG_NXTHDR(&msg, c)) {
-        *fd_count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        memcpy(fds, CMSG_DATA(c), *fd_count * sizeof(int));
-    }
-    return n < 0 ? 0 : n;
+    if (fd_message_receive(fd, to, max, FD_MESSAGE_MAX, false, &m) <= 0)
+        return 0;
+    *fd_count = m.fd_count;
+    memcpy(fds, m.fds, m.fd_count * sizeof(int));
+    return (ssize_t)m.len;
 }
 
 /* --- in the worker -------------------------------------------------------- */
@@ -129,7 +102,7 @@ static inline int rig_worker_main(const struct keeper_boot *boot, void *arg)
                          .io_before = boot->past[1].count,
                          .has_cgroup = boot->has_cgroup,
                          .entry_count = (uint32_t)boot->entry_count};
-    int fds[2] = {boot->link_fd, boot->state_fd};
+    int fds[2] = {boot->channel_fd, boot->state_fd};
     int control = *(int *)arg;
     int code = 1;
 
@@ -191,7 +164,7 @@ static inline void rig_worker(struct rig *r, struct rig_worker *w)
 
     REQUIRE(rig_receive(r->control, &w->boot, sizeof w->boot, fds, &count) == sizeof w->boot);
     REQUIRE(count == 2);
-    w->link = fds[0];
+    w->channel = fds[0];
     w->state = fds[1];
 }
 
@@ -204,7 +177,7 @@ static inline void rig_begin(struct rig *r, struct rig_worker *w)
 
 static inline void rig_drop(struct rig_worker *w)
 {
-    close(w->link);
+    close(w->channel);
     close(w->state);
 }
 
@@ -249,7 +222,7 @@ static inline void rig_ready(struct rig_worker *w)
 {
     struct k_simple m = {.type = K_READY};
 
-    rig_send(w->link, &m, sizeof m, NULL, 0);
+    rig_send(w->channel, &m, sizeof m, NULL, 0);
 }
 
 /* --- spawning ------------------------------------------------------------- */
@@ -312,10 +285,10 @@ static inline void rig_spawn(struct rig_worker *w, struct rig_spec *s)
     if (s->by_memfd) {
         fds[1] = memfd_create("strings", MFD_CLOEXEC);
         REQUIRE(write(fds[1], strings, len) == (ssize_t)len);
-        rig_send(w->link, packet, sizeof s->m, fds, 2);
+        rig_send(w->channel, packet, sizeof s->m, fds, 2);
         close(fds[1]);
     } else {
-        rig_send(w->link, packet, sizeof s->m + len, fds, 1);
+        rig_send(w->channel, packet, sizeof s->m + len, fds, 1);
     }
     close(fds[0]);
     free(packet);
@@ -328,7 +301,7 @@ static inline void rig_expect(struct rig_worker *w, uint32_t type, void *out, si
                               int fds[8], size_t *fd_count)
 {
     struct k_surveyed room;
-    ssize_t n = rig_receive(w->link, &room, sizeof room, fds, fd_count);
+    ssize_t n = rig_receive(w->channel, &room, sizeof room, fds, fd_count);
 
     if (n != (ssize_t)len || room.type != type)
         fprintf(stderr, "got %zd bytes of type %u, not %zu of %u\n", n, n > 0 ? room.type : 0, len,
@@ -342,7 +315,7 @@ static inline struct k_spawned rig_spawned(struct rig_worker *w, int fds[8])
     struct k_surveyed room;
     const struct k_ran *m = (const struct k_ran *)&room;
     size_t count;
-    ssize_t n = rig_receive(w->link, &room, sizeof room, fds, &count);
+    ssize_t n = rig_receive(w->channel, &room, sizeof room, fds, &count);
 
     REQUIRE(room.type == K_SPAWNED && (n == sizeof m->spawned || n == sizeof *m));
     EXPECT_U64(count, (uint64_t)__builtin_popcount(m->spawned.fds));
@@ -374,7 +347,7 @@ static inline struct k_signaled rig_signal(struct rig_worker *w, uint32_t entry,
     size_t count;
     int fds[8];
 
-    rig_send(w->link, &m, sizeof m, NULL, 0);
+    rig_send(w->channel, &m, sizeof m, NULL, 0);
     rig_expect(w, K_SIGNALED, &answer, sizeof answer, fds, &count);
     EXPECT_U64(answer.req, 5);
     EXPECT_U64(answer.entry, entry);
@@ -388,7 +361,7 @@ static inline struct k_surveyed rig_survey(struct rig_worker *w, uint32_t entry)
     size_t count;
     int fds[8];
 
-    rig_send(w->link, &m, sizeof m, NULL, 0);
+    rig_send(w->channel, &m, sizeof m, NULL, 0);
     rig_expect(w, K_SURVEYED, &answer, sizeof answer, fds, &count);
     EXPECT_U64(answer.req, 6);
     return answer;
@@ -398,7 +371,7 @@ static inline void rig_forget(struct rig_worker *w, uint32_t entry)
 {
     struct k_simple m = {.type = K_FORGET, .entry = entry};
 
-    rig_send(w->link, &m, sizeof m, NULL, 0);
+    rig_send(w->channel, &m, sizeof m, NULL, 0);
 }
 
 /* Until the end, or until `until` has been seen (NULL: the end). Returns the length. */

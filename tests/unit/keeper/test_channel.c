@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_link.c - the keeper's end of the socket to the worker, when calls fail
+ * test_channel.c - the keeper's end of the socket to the worker, when calls fail
  */
 #include "test.h"
 
@@ -21,19 +21,19 @@ FAILING(void *, malloc, (size_t size), (size), 0)
 FAILING_BY(int, fcntl, (int fd, int cmd, long arg), (fd, cmd, arg), -1, cmd, NULL)
 
 struct ends {
-    struct channel link;
+    struct channel channel;
     int worker;
 };
 
 static void begin(struct ends *e)
 {
-    channel_init(&e->link);
-    REQUIRE(channel_open(&e->link, &e->worker) == 0);
+    channel_init(&e->channel);
+    REQUIRE(channel_open(&e->channel, &e->worker) == 0);
 }
 
 static void end(struct ends *e)
 {
-    channel_close(&e->link);
+    channel_close(&e->channel);
     close(e->worker);
 }
 
@@ -46,33 +46,33 @@ static void expect_packet(const struct ends *e, const char *want)
     test_bytes(text, n < 0 ? 0 : (size_t)n, want, strlen(want), __FILE__, __LINE__, "packet");
 }
 
-TEST(a_link_that_cannot_be_opened_is_told)
+TEST(a_channel_that_cannot_be_opened_is_told)
 {
-    struct channel l;
+    struct channel ch;
     int worker;
 
-    channel_init(&l);
+    channel_init(&ch);
     FAIL(socketpair, .error = EMFILE);
-    EXPECT_INT(channel_open(&l, &worker), -EMFILE);
-    EXPECT_INT(l.fd, -1);
-    EXPECT(!channel_wants_write(&l));
-    EXPECT_INT(channel_send(&l, "x", 1, NULL, 0), 0);
+    EXPECT_INT(channel_open(&ch, &worker), -EMFILE);
+    EXPECT_INT(ch.fd, -1);
+    EXPECT(!channel_wants_write(&ch));
+    EXPECT_INT(channel_send(&ch, "x", 1, NULL, 0), 0);
 }
 
 TEST(an_interrupted_call_is_made_again)
 {
-    struct channel_packet p;
+    struct fd_message p;
     struct ends e;
     char room[16];
 
     begin(&e);
     FAIL(sendmsg, .error = EINTR, .times = 2);
-    EXPECT_INT(channel_send(&e.link, "one", 3, NULL, 0), 0);
+    EXPECT_INT(channel_send(&e.channel, "one", 3, NULL, 0), 0);
     EXPECT_INT(FAILED(sendmsg), 2);
     expect_packet(&e, "one");
     REQUIRE(send(e.worker, "two", 3, 0) == 3);
     FAIL(recvmsg, .error = EINTR, .times = 2);
-    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), 1);
+    EXPECT_INT(channel_receive(&e.channel, room, sizeof room, &p), 1);
     EXPECT_BYTES(room, p.len, "two");
     end(&e);
 }
@@ -86,14 +86,14 @@ TEST(what_the_kernel_has_no_room_for_is_sent_later_in_order)
     begin(&e);
     for (size_t i = 0; i < 3; i++) {
         FAIL(sendmsg, .error = passing[i], .times = 2);
-        EXPECT_INT(channel_send(&e.link, "one", 3, NULL, 0), 0);
-        EXPECT(e.link.stalled && !channel_wants_write(&e.link));
-        EXPECT_INT(channel_send(&e.link, "two", 3, NULL, 0), 0);
-        EXPECT_U64(e.link.queued, 2);
-        EXPECT_INT(channel_flush(&e.link), 0);
-        EXPECT(e.link.stalled);
-        EXPECT_INT(channel_flush(&e.link), 0);
-        EXPECT(!e.link.stalled && e.link.queued == 0);
+        EXPECT_INT(channel_send(&e.channel, "one", 3, NULL, 0), 0);
+        EXPECT(e.channel.stalled && !channel_wants_write(&e.channel));
+        EXPECT_INT(channel_send(&e.channel, "two", 3, NULL, 0), 0);
+        EXPECT_U64(e.channel.queue.count, 2);
+        EXPECT_INT(channel_flush(&e.channel), 0);
+        EXPECT(e.channel.stalled);
+        EXPECT_INT(channel_flush(&e.channel), 0);
+        EXPECT(!e.channel.stalled && e.channel.queue.count == 0);
         expect_packet(&e, "one");
         expect_packet(&e, "two");
     }
@@ -106,28 +106,28 @@ TEST(a_full_socket_keeps_what_is_queued)
 
     begin(&e);
     FAIL(sendmsg, .error = EAGAIN, .times = 2);
-    EXPECT_INT(channel_send(&e.link, "one", 3, NULL, 0), 0);
-    EXPECT(channel_wants_write(&e.link));
-    EXPECT_INT(channel_flush(&e.link), 0);
-    EXPECT_U64(e.link.queued, 1);
-    EXPECT_INT(channel_flush(&e.link), 0);
-    EXPECT_U64(e.link.queued, 0);
+    EXPECT_INT(channel_send(&e.channel, "one", 3, NULL, 0), 0);
+    EXPECT(channel_wants_write(&e.channel));
+    EXPECT_INT(channel_flush(&e.channel), 0);
+    EXPECT_U64(e.channel.queue.count, 1);
+    EXPECT_INT(channel_flush(&e.channel), 0);
+    EXPECT_U64(e.channel.queue.count, 0);
     expect_packet(&e, "one");
     end(&e);
 }
 
-TEST(a_queued_packet_that_cannot_be_sent_is_an_error_and_is_freed_with_the_link)
+TEST(a_queued_packet_that_cannot_be_sent_is_an_error_and_is_freed_with_the_channel)
 {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct ends e;
 
     begin(&e);
     FAIL(sendmsg, .error = EAGAIN);
-    EXPECT_INT(channel_send(&e.link, "one", 3, &fd, 1), 0);
+    EXPECT_INT(channel_send(&e.channel, "one", 3, &fd, 1), 0);
     close(fd);
     FAIL(sendmsg, .error = EPIPE);
-    EXPECT_INT(channel_flush(&e.link), -EPIPE);
-    EXPECT_U64(e.link.queued, 1);
+    EXPECT_INT(channel_flush(&e.channel), -EPIPE);
+    EXPECT_U64(e.channel.queue.count, 1);
     end(&e);
 }
 
@@ -140,11 +140,11 @@ TEST(a_packet_that_cannot_be_queued_is_an_error)
     fds[1] = fds[0];
     FAIL(sendmsg, .error = EAGAIN, .times = 3);
     FAIL(malloc, .error = ENOMEM);
-    EXPECT_INT(channel_send(&e.link, "one", 3, NULL, 0), -ENOMEM);
+    EXPECT_INT(channel_send(&e.channel, "one", 3, NULL, 0), -ENOMEM);
     /* The second descriptor finds no place: the copy of the first does not stay behind. */
     FAIL(fcntl, .error = EMFILE, .only = F_DUPFD_CLOEXEC, .after = 1);
-    EXPECT_INT(channel_send(&e.link, "one", 3, fds, 2), -EMFILE);
-    EXPECT_U64(e.link.queued, 0);
+    EXPECT_INT(channel_send(&e.channel, "one", 3, fds, 2), -EMFILE);
+    EXPECT_U64(e.channel.queue.count, 0);
     close(fds[0]);
     end(&e);
 }
@@ -156,44 +156,33 @@ TEST(a_queue_has_its_bound)
     begin(&e);
     FAIL(sendmsg, .error = EAGAIN);
     for (size_t i = 0; i < CHANNEL_QUEUE_MAX; i++)
-        EXPECT_INT(channel_send(&e.link, "x", 1, NULL, 0), 0);
-    EXPECT_INT(channel_send(&e.link, "x", 1, NULL, 0), -ENOBUFS);
+        EXPECT_INT(channel_send(&e.channel, "x", 1, NULL, 0), 0);
+    EXPECT_INT(channel_send(&e.channel, "x", 1, NULL, 0), -ENOBUFS);
     end(&e);
 }
 
 static void send_fds(int to, const void *bytes, size_t len, size_t count)
 {
-    struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = len};
-    union {
-        struct cmsghdr align;
-        char room[CMSG_SPACE(sizeof(int) * 16)];
-    } control = {0};
-    struct msghdr m = {.msg_iov = &iov,
-                       .msg_iovlen = 1,
-                       .msg_control = &control,
-                       .msg_controllen = CMSG_SPACE(sizeof(int) * count)};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    const struct iovec iov = {(void *)(uintptr_t)bytes, len};
+    int fds[FD_MESSAGE_MAX];
 
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int) * count);
     for (size_t i = 0; i < count; i++)
-        memcpy(CMSG_DATA(c) + i * sizeof(int), &to, sizeof(int));
-    REQUIRE(sendmsg(to, &m, 0) == (ssize_t)len);
+        fds[i] = to;
+    REQUIRE(fd_message_send(to, &iov, 1, fds, count) == 0);
 }
 
 TEST(a_packet_with_too_many_descriptors_or_bytes_is_refused_and_leaves_none)
 {
-    struct channel_packet p;
+    struct fd_message p;
     struct ends e;
     char room[8];
 
     begin(&e);
     send_fds(e.worker, "x", 1, CHANNEL_FDS_MAX + 1);
-    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), -EMSGSIZE);
+    EXPECT_INT(channel_receive(&e.channel, room, sizeof room, &p), -EMSGSIZE);
     EXPECT_U64(p.fd_count, 0);
     send_fds(e.worker, "123456789", 9, 1);
-    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), -EMSGSIZE);
+    EXPECT_INT(channel_receive(&e.channel, room, sizeof room, &p), -EMSGSIZE);
     EXPECT_U64(p.fd_count, 0);
     end(&e);
 }
@@ -202,7 +191,7 @@ TEST(a_packet_with_too_many_descriptors_or_bytes_is_refused_and_leaves_none)
 TEST(descriptors_that_find_no_place_in_our_table_are_told)
 {
     struct rlimit was, low;
-    struct channel_packet p;
+    struct fd_message p;
     struct ends e;
     char room[8];
     int next;
@@ -215,7 +204,7 @@ TEST(descriptors_that_find_no_place_in_our_table_are_told)
     low = was;
     low.rlim_cur = (rlim_t)next;
     REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
-    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), 1);
+    EXPECT_INT(channel_receive(&e.channel, room, sizeof room, &p), 1);
     EXPECT(p.fds_lost && p.fd_count == 0);
     REQUIRE(setrlimit(RLIMIT_NOFILE, &was) == 0);
     end(&e);
@@ -223,48 +212,48 @@ TEST(descriptors_that_find_no_place_in_our_table_are_told)
 
 TEST(a_control_message_of_another_kind_is_passed_over)
 {
-    struct channel_packet p;
+    struct fd_message p;
     struct ends e;
     char room[8];
     int on = 1;
 
     begin(&e);
-    REQUIRE(setsockopt(e.link.fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0);
+    REQUIRE(setsockopt(e.channel.fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0);
     REQUIRE(send(e.worker, "x", 1, 0) == 1);
-    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), 1);
+    EXPECT_INT(channel_receive(&e.channel, room, sizeof room, &p), 1);
     EXPECT(p.fd_count == 0 && !p.fds_lost);
     end(&e);
 }
 
-TEST(an_empty_packet_and_a_closed_link_are_the_end)
+TEST(an_empty_packet_and_a_closed_channel_are_the_end)
 {
-    struct channel_packet p;
+    struct fd_message p;
     struct ends e;
     char room[8];
 
     begin(&e);
-    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), 0);
+    EXPECT_INT(channel_receive(&e.channel, room, sizeof room, &p), 0);
     send_fds(e.worker, "", 0, 1);
-    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), -EPIPE);
+    EXPECT_INT(channel_receive(&e.channel, room, sizeof room, &p), -EPIPE);
     FAIL(recvmsg, .error = ENOTCONN);
-    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), -ENOTCONN);
+    EXPECT_INT(channel_receive(&e.channel, room, sizeof room, &p), -ENOTCONN);
     end(&e);
 }
 
 /* The kernel says ECONNRESET first if the peer has not read all that it was sent. */
 TEST(the_last_words_of_a_peer_that_did_not_listen_count)
 {
-    struct channel_packet p;
+    struct fd_message p;
     struct ends e;
     char text[8];
 
     begin(&e);
-    EXPECT_INT(channel_send(&e.link, "unread", 6, NULL, 0), 0);
+    EXPECT_INT(channel_send(&e.channel, "unread", 6, NULL, 0), 0);
     REQUIRE(send(e.worker, "last", 4, 0) == 4);
     close(e.worker);
-    EXPECT_INT(channel_receive(&e.link, text, sizeof text, &p), 1);
+    EXPECT_INT(channel_receive(&e.channel, text, sizeof text, &p), 1);
     EXPECT_BYTES(text, p.len, "last");
-    EXPECT_INT(channel_receive(&e.link, text, sizeof text, &p), -EPIPE);
+    EXPECT_INT(channel_receive(&e.channel, text, sizeof text, &p), -EPIPE);
     e.worker = -1;
     end(&e);
 }

@@ -86,7 +86,7 @@ static void reload(const struct rig_worker *w, uint32_t req, uint64_t grace_ms)
 {
     struct k_reload m = {.type = K_RELOAD, .req = req, .grace_ms = grace_ms};
 
-    rig_send(w->link, &m, sizeof m, NULL, 0);
+    rig_send(w->channel, &m, sizeof m, NULL, 0);
 }
 
 TEST(a_request_is_answered_with_what_was_read)

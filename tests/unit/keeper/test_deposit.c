@@ -103,13 +103,11 @@ static void end(struct play *p)
 static struct v_message hear(struct play *p)
 {
     struct v_message m = {0};
-    int fds[V_PUT_MAX];
-    size_t count;
+    struct fd_message attached;
 
-    if (vault_receive(p->vault_end, &m, fds, &count) != 1)
-        m.type = 0;
-    for (size_t i = 0; i < count; i++)
-        close(fds[i]);
+    if (vault_receive(p->vault_end, &m, &attached) != 1)
+        return (struct v_message){0};
+    fd_message_close(&attached);
     return m;
 }
 

@@ -60,7 +60,7 @@ static void tell(struct rig_worker *w, uint32_t entry, uint32_t on)
 {
     struct k_flood m = {.type = K_FLOOD, .entry = entry, .on = on};
 
-    rig_send(w->link, &m, sizeof m, NULL, 0);
+    rig_send(w->channel, &m, sizeof m, NULL, 0);
 }
 
 static struct k_spawned start(struct rig_worker *w, int fds[8])

@@ -205,7 +205,7 @@ TEST(what_cannot_be_sent_for_a_while_is_sent_later)
     rig_end(&r, &w);
 }
 
-TEST(a_link_that_fails_costs_the_worker_alone)
+TEST(a_channel_that_fails_costs_the_worker_alone)
 {
     static const int errors[] = {EPIPE, ECONNRESET, EIO};
     struct k_simple m = {.type = K_READY};
@@ -224,7 +224,7 @@ TEST(a_link_that_fails_costs_the_worker_alone)
         rig_ready(&w);
     }
     FAIL(recvmsg, .error = EIO, .pid = r.keeper);
-    rig_send(w.link, &m, sizeof m, NULL, 0);
+    rig_send(w.channel, &m, sizeof m, NULL, 0);
     rig_drop(&w);
     rig_worker(&r, &w);
     /* Behind a stall. */
@@ -248,9 +248,9 @@ TEST(last_words_that_are_malformed_are_the_last)
     kill(r.keeper, SIGSTOP);
     while (rig_state(r.keeper) != 'T')
         usleep(1000);
-    rig_send(w.link, &m, sizeof m, NULL, 0);
+    rig_send(w.channel, &m, sizeof m, NULL, 0);
     m.type = K_READY;
-    rig_send(w.link, &m, sizeof m, NULL, 0);
+    rig_send(w.channel, &m, sizeof m, NULL, 0);
     rig_kill_worker(&w);
     while (rig_state(w.boot.pid) != 'Z')
         usleep(1000);
@@ -353,7 +353,7 @@ TEST(a_start_whose_record_finds_no_place_is_refused)
     REQUIRE(prlimit(r.keeper, RLIMIT_NOFILE, &few, NULL) == 0);
     rig_fail(&w, &s, K_STAGE_TABLE, EMFILE, 0);
     /* A descriptor that nobody asked for is lost as well, and nothing else comes of it. */
-    rig_send(w.link, &ready, sizeof ready, &w.state, 1);
+    rig_send(w.channel, &ready, sizeof ready, &w.state, 1);
     rig_fail(&w, &s, K_STAGE_TABLE, EMFILE, 0);
     REQUIRE(prlimit(r.keeper, RLIMIT_NOFILE, &was, NULL) == 0);
     rig_end(&r, &w);
@@ -461,10 +461,10 @@ static void name_unknown(const char *path, uint32_t type)
         rig_spec_init(&s, (const char *const[]){path, NULL});
         rig_spawn(&w, &s);
     }
-    rig_send(w.link, &m, request(&m, type, 1), NULL, 0);
+    rig_send(w.channel, &m, request(&m, type, 1), NULL, 0);
     rig_drop(&w);
     rig_worker(&r, &w);
-    rig_send(w.link, &m, request(&m, type, 4711), NULL, 0);
+    rig_send(w.channel, &m, request(&m, type, 4711), NULL, 0);
     rig_drop(&w);
     rig_worker(&r, &w);
     EXPECT_U64(w.boot.entry_count, 0);
@@ -511,7 +511,7 @@ static int reload(struct rig_worker *w, uint64_t grace_ms)
     size_t count;
     int fds[8];
 
-    rig_send(w->link, &m, sizeof m, NULL, 0);
+    rig_send(w->channel, &m, sizeof m, NULL, 0);
     rig_expect(w, K_CREDENTIALS, &answer, sizeof answer, fds, &count);
     EXPECT_U64(answer.req, 4);
     for (size_t i = 0; i < count; i++)
@@ -569,7 +569,7 @@ TEST(a_worker_that_cannot_be_told_of_credentials_or_the_end_is_replaced_or_ended
 
     rig_begin(&r, &w);
     FAIL(sendmsg, .error = EIO, .pid = r.keeper);
-    rig_send(w.link, &m, sizeof m, NULL, 0);
+    rig_send(w.channel, &m, sizeof m, NULL, 0);
     rig_drop(&w);
     rig_worker(&r, &w);
     FAIL(sendmsg, .error = EIO, .pid = r.keeper);

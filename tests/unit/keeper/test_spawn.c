@@ -64,7 +64,7 @@ TEST(stdout_and_stderr_are_apart_and_stdin_reaches_the_program)
     close(fds[0]);
     /* The keeper's own copy holds the pipe open until it is told. */
     c = (struct k_close){.type = K_CLOSE, .entry = m.entry, .which = K_FD_STDIN};
-    rig_send(w.link, &c, sizeof c, NULL, 0);
+    rig_send(w.channel, &c, sizeof c, NULL, 0);
     rig_read_until(fds[1], out, sizeof out, NULL);
     EXPECT_STR(out, "typed");
     rig_read_until(fds[2], out, sizeof out, NULL);
@@ -305,7 +305,7 @@ TEST(many_starts_overlap_and_each_is_answered)
         size_t count;
         int fds[8];
 
-        ssize_t len = rig_receive(w.link, &room, sizeof room, fds, &count);
+        ssize_t len = rig_receive(w.channel, &room, sizeof room, fds, &count);
 
         REQUIRE(len > 0);
         if (room.type == K_SPAWNED) {

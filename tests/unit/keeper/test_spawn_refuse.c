@@ -264,7 +264,7 @@ TEST(a_start_that_hangs_too_long_is_answered)
     struct hanging h = hang_make();
     struct keeper_options options = {.state_bytes = 0};
     struct keeper k = {.options = &options, .pid = getpid(), .nofile = {1024, 1024}};
-    struct rig_worker w = {.link = -1};
+    struct rig_worker w = {.channel = -1};
     struct k_spawned m;
     char packet[sizeof(struct k_spawn) + 128];
     struct k_spawn *spawn = (struct k_spawn *)packet;
@@ -279,7 +279,7 @@ TEST(a_start_that_hangs_too_long_is_answered)
     spawns_init(&k);
     deferred_init(&k);
     worker_init(&k);
-    REQUIRE(channel_open(&k.worker.channel, &w.link) == 0);
+    REQUIRE(channel_open(&k.worker.channel, &w.channel) == 0);
     memset(packet, 0, sizeof packet);
     spawn->req = 31;
     strcpy(spawn->id, "proc_late");
@@ -313,7 +313,7 @@ TEST(a_start_that_hangs_too_long_is_answered)
     spawns_abandon(&k);
     EXPECT_U64(k.spawns.count, 0);
     channel_close(&k.worker.channel);
-    close(w.link);
+    close(w.channel);
     spawns_fini(&k);
     table_fini(&k.table);
     hang_release(&h);

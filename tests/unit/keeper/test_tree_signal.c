@@ -370,7 +370,7 @@ TEST(recent_children_are_told_from_older_ones_by_their_age)
     REQUIRE(young.start_ticks > old.start_ticks);
     m.entry = s.m.entry;
     m.since_ticks = old.start_ticks + 1;
-    rig_send(w.link, &m, sizeof m, NULL, 0);
+    rig_send(w.channel, &m, sizeof m, NULL, 0);
     rig_expect(&w, K_SIGNALED, &a, sizeof a, fds, &count);
     EXPECT_INT(a.error, 0);
     EXPECT_U64(a.count, 2);
@@ -404,8 +404,8 @@ TEST(signals_and_surveys_of_several_trees_in_one_turn)
     REQUIRE(kill(r.keeper, SIGSTOP) == 0);
     for (int i = 0; i < 3; i++) {
         survey.entry = m.entry = s[i].m.entry;
-        rig_send(w.link, &survey, sizeof survey, NULL, 0);
-        rig_send(w.link, &m, sizeof m, NULL, 0);
+        rig_send(w.channel, &survey, sizeof survey, NULL, 0);
+        rig_send(w.channel, &m, sizeof m, NULL, 0);
     }
     REQUIRE(kill(r.keeper, SIGCONT) == 0);
     for (int i = 0; i < 3; i++) {

@@ -187,7 +187,7 @@ TEST(upgrades_can_follow_each_other_and_leak_nothing)
 
     begin(&r, &w);
     for (int i = 0; i < 4; i++) {
-        rig_send(w.link, &up, sizeof up, NULL, 0);
+        rig_send(w.channel, &up, sizeof up, NULL, 0);
         retire(&r, &w);
         EXPECT_U64(w.boot.generation, (uint64_t)i + 2);
         if (i == 0)

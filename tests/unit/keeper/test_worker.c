@@ -84,7 +84,7 @@ TEST(what_is_sent_before_a_worker_dies_still_counts)
     a = start_sleeper(&w, "proc_a");
     kill(r.keeper, SIGSTOP);
     c.entry = a.entry;
-    rig_send(w.link, &c, sizeof c, NULL, 0);
+    rig_send(w.channel, &c, sizeof c, NULL, 0);
     rig_kill_worker(&w);
     kill(r.keeper, SIGCONT);
     rig_worker(&r, &w);
@@ -250,13 +250,13 @@ TEST(signals_for_the_group_do_not_reach_the_worker)
 static void expect_killed(struct rig *r, struct rig_worker *w, const void *bytes, size_t len,
                           int fd_count)
 {
-    int fds[12], before;
+    int fds[FD_MESSAGE_MAX], before;
 
     rig_ready(w);
     before = rig_steady_fds(r->keeper);
     for (int i = 0; i < fd_count; i++)
         fds[i] = memfd_create("x", MFD_CLOEXEC);
-    rig_send(w->link, bytes, len, fds, (size_t)fd_count);
+    rig_send(w->channel, bytes, len, fds, (size_t)fd_count);
     for (int i = 0; i < fd_count; i++)
         close(fds[i]);
     EXPECT(rig_gone(w->boot.pid));
@@ -359,7 +359,7 @@ TEST(malformed_spawns_end_the_worker_and_leave_nothing)
     expect_killed(&r, &w, packet, len, 0);
     expect_killed(&r, &w, packet, len, 3);
     live_a_while(&w);
-    expect_killed(&r, &w, packet, len, 10);
+    expect_killed(&r, &w, packet, len, FD_MESSAGE_MAX);
     live_a_while(&w);
     /* Strings in a file that is too short, and one string more than there is. */
     expect_killed(&r, &w, packet, sizeof m, 2);
@@ -386,7 +386,7 @@ TEST(strings_are_taken_from_memory_files_only)
     build_spawn(packet, &m);
     REQUIRE(pipe2(pair, O_CLOEXEC) == 0);
     fds[0] = fds[1] = pair[0];
-    rig_send(w.link, packet, sizeof m, fds, 2);
+    rig_send(w.channel, packet, sizeof m, fds, 2);
     EXPECT(rig_gone(w.boot.pid));
     close(pair[0]);
     close(pair[1]);
@@ -423,9 +423,9 @@ TEST(a_worker_that_does_not_read_is_ended_and_nothing_is_lost)
     a = start_sleeper(&w, "proc_a");
     m.entry = a.entry;
     for (int i = 0; i < 50000; i++) {
-        struct pollfd p = {.fd = w.link, .events = POLLOUT};
+        struct pollfd p = {.fd = w.channel, .events = POLLOUT};
 
-        if (poll(&p, 1, RIG_WAIT_MS) <= 0 || send(w.link, &m, sizeof m, MSG_NOSIGNAL) < 0)
+        if (poll(&p, 1, RIG_WAIT_MS) <= 0 || send(w.channel, &m, sizeof m, MSG_NOSIGNAL) < 0)
             break;
     }
     EXPECT(rig_gone(w.boot.pid));
@@ -455,7 +455,7 @@ TEST(a_slow_worker_gets_every_exit_in_the_end)
         size_t count;
         int fds[8];
 
-        ssize_t len = rig_receive(w.link, &room, sizeof room, fds, &count);
+        ssize_t len = rig_receive(w.channel, &room, sizeof room, fds, &count);
 
         REQUIRE(len > 0);
         spawned += room.type == K_SPAWNED;
@@ -589,7 +589,7 @@ TEST(workers_that_send_nonsense_again_and_again_are_waited_for)
     begin_quiet(&r, &w);
     for (int i = 0; i < 3; i++) {
         rig_ready(&w);
-        rig_send(w.link, "?", 1, NULL, 0);
+        rig_send(w.channel, "?", 1, NULL, 0);
         at = clock_mono_ms();
         rig_drop(&w);
         rig_worker(&r, &w);

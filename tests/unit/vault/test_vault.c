@@ -148,7 +148,7 @@ struct rig {
 
 struct keeper {
     pid_t pid;
-    int control, link, index;
+    int control, channel, index;
 };
 
 static int first_keeper(const struct vault_ends *ends, void *arg)
@@ -217,21 +217,16 @@ static void begin_with(struct rig *r, void (*before)(void), enum lack lack)
 static void next_keeper(struct rig *r, struct keeper *k)
 {
     struct pollfd p = {.fd = r->listen, .events = POLLIN};
-    union {
-        struct cmsghdr align;
-        char room[CMSG_SPACE(sizeof(int) * 2)];
-    } control;
-    struct iovec iov = {&k->pid, sizeof k->pid};
-    struct msghdr m = {.msg_iov = &iov,
-                       .msg_iovlen = 1,
-                       .msg_control = &control,
-                       .msg_controllen = sizeof control};
+    struct fd_message m;
 
     REQUIRE(poll(&p, 1, WAIT_MS) == 1);
     k->control = accept4(r->listen, NULL, NULL, SOCK_CLOEXEC);
-    REQUIRE(recvmsg(k->control, &m, MSG_CMSG_CLOEXEC) == sizeof k->pid);
-    memcpy(&k->link, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
-    memcpy(&k->index, CMSG_DATA(CMSG_FIRSTHDR(&m)) + sizeof(int), sizeof(int));
+    p.fd = k->control;
+    REQUIRE(poll(&p, 1, WAIT_MS) == 1);
+    REQUIRE(fd_message_receive(k->control, &k->pid, sizeof k->pid, 2, false, &m) == 1);
+    REQUIRE(m.fd_count == 2);
+    k->channel = m.fds[0];
+    k->index = m.fds[1];
 }
 
 static void begin(struct rig *r, struct keeper *k)
@@ -248,26 +243,24 @@ static void tell(const struct keeper *k, int code)
 static void drop(struct keeper *k)
 {
     close(k->control);
-    close(k->link);
+    close(k->channel);
     close(k->index);
 }
 
 static void say(const struct keeper *k, struct v_message m)
 {
-    REQUIRE(vault_send(k->link, &m, NULL) == 0);
+    REQUIRE(vault_send(k->channel, &m, NULL) == 0);
 }
 
 static struct v_message hear(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     struct v_message m = {0};
-    int fds[V_PUT_MAX];
-    size_t count;
+    struct fd_message attached;
 
     REQUIRE(poll(&p, 1, WAIT_MS) == 1);
-    REQUIRE(vault_receive(fd, &m, fds, &count) == 1);
-    for (size_t i = 0; i < count; i++)
-        close(fds[i]);
+    REQUIRE(vault_receive(fd, &m, &attached) == 1);
+    fd_message_close(&attached);
     return m;
 }
 
@@ -530,7 +523,7 @@ TEST(descriptors_outlive_the_keeper_that_put_them)
     struct rig r;
 
     begin(&r, &k);
-    REQUIRE(vault_send(k.link, &put, two) == 0);
+    REQUIRE(vault_send(k.channel, &put, two) == 0);
     say(&k, (struct v_message){.type = V_DROP, .count = 1, .keys = {9}});
     die(&r, &k);
     index = vault_index_map(k.index);
@@ -543,8 +536,8 @@ TEST(descriptors_outlive_the_keeper_that_put_them)
         struct v_message said = put;
 
         said.count = 2;
-        REQUIRE(vault_send(k.link, &said, two) == 0);
-        REQUIRE(vault_send(k.link, &put, NULL) == 0);
+        REQUIRE(vault_send(k.channel, &said, two) == 0);
+        REQUIRE(vault_send(k.channel, &put, NULL) == 0);
     }
     close(null);
     end(&r, &k);
@@ -571,13 +564,13 @@ TEST(a_keeper_that_sends_nonsense_is_killed)
         say(&k, (struct v_message){.type = V_WELL});
         (void)query_status(fd);
         *later_ms += VAULT_EARLY_MS;
-        REQUIRE(vault_send(k.link, &bad[i], i == 0 ? &null : NULL) == 0);
+        REQUIRE(vault_send(k.channel, &bad[i], i == 0 ? &null : NULL) == 0);
         close(null);
         drop(&k);
         next_keeper(&r, &k);
     }
     close(fd);
-    REQUIRE(send(k.link, "x", 1, 0) == 1);
+    REQUIRE(send(k.channel, "x", 1, 0) == 1);
     tell(&k, DO_DIE);
     drop(&k);
     next_keeper(&r, &k);
@@ -631,20 +624,20 @@ TEST(an_exit_is_told_until_a_keeper_has_written_it_down)
     children[1] = make_child(&k);
     die(&r, &k);
     kill(children[0], SIGTERM);
-    m = hear(k.link);
+    m = hear(k.channel);
     EXPECT(m.type == V_EXITED && m.pid == children[0] && m.status == SIGTERM);
     kill(children[1], SIGKILL);
     wait_state(children[1], 'Z');
     /* It dies before it has: the next one is told again. */
     die(&r, &k);
-    m = hear(k.link);
+    m = hear(k.channel);
     EXPECT_INT(m.type, V_EXITED);
     say(&k, (struct v_message){.type = V_REAP, .pid = 1}); /* nobody asked */
     say(&k, (struct v_message){.type = V_REAP, .pid = -1});
     wait_state(m.pid, 'Z');
     say(&k, (struct v_message){.type = V_REAP, .pid = m.pid});
     wait_state(m.pid, 0);
-    m = hear(k.link);
+    m = hear(k.channel);
     EXPECT_INT(m.type, V_EXITED);
     say(&k, (struct v_message){.type = V_REAP, .pid = m.pid});
     wait_state(m.pid, 0);
@@ -669,7 +662,7 @@ TEST(an_exit_that_cannot_be_told_is_told_later)
     while (FAILED(sendmsg) == 0)
         usleep(1000);
     (void)query_status(fd);
-    EXPECT_INT(hear(k.link).pid, pid);
+    EXPECT_INT(hear(k.channel).pid, pid);
     say(&k, (struct v_message){.type = V_REAP, .pid = pid});
     wait_state(pid, 0);
     close(fd);
@@ -683,7 +676,7 @@ static void well(const struct keeper *k, uint32_t replaced)
     struct v_message m = {.type = V_WELL, .count = replaced};
     int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 
-    REQUIRE(vault_send(k->link, &m, replaced ? &exe : NULL) == 0);
+    REQUIRE(vault_send(k->channel, &m, replaced ? &exe : NULL) == 0);
     close(exe);
 }
 
@@ -787,7 +780,7 @@ TEST(a_keeper_that_leaves_and_gets_well_leaves)
     begin(&r, &k);
     fd = client(&r);
     request(fd, V_LEAVE);
-    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    EXPECT_INT(hear(k.channel).type, V_LEAVE);
     well(&k, 0);
     EXPECT_INT(query_status(fd).phase, V_LEAVING);
     say(&k, (struct v_message){.type = V_KEEP});
@@ -805,7 +798,7 @@ TEST(a_keeper_that_leaves_and_gets_well_leaves)
     next_keeper(&r, &k);
     /* The same in one word. */
     request(fd, V_START);
-    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    EXPECT_INT(hear(k.channel).type, V_LEAVE);
     say(&k, (struct v_message){.type = V_KEEP});
     tell(&k, 0);
     drop(&k);
@@ -838,7 +831,7 @@ TEST(a_stop_that_a_leaving_keeper_does_not_hear_is_not_lost)
     fd = client(&r);
     well(&k, 0);
     request(fd, V_LEAVE);
-    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    EXPECT_INT(hear(k.channel).type, V_LEAVE);
     tell(&k, DO_IGNORE);
     REQUIRE(recv(k.control, &told, sizeof told, 0) == sizeof told);
     say(&k, (struct v_message){.type = V_KEEP});
@@ -862,10 +855,10 @@ TEST(a_keeper_that_does_not_listen_during_an_upgrade_leaves_after_it)
     fd = client(&r);
     well(&k, 0);
     request(fd, V_LEAVE);
-    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    EXPECT_INT(hear(k.channel).type, V_LEAVE);
     say(&k, (struct v_message){.type = V_TRIAL});
     well(&k, 1);
-    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    EXPECT_INT(hear(k.channel).type, V_LEAVE);
     EXPECT_INT(query_status(fd).phase, V_LEAVING);
     close(fd);
     end(&r, &k);
@@ -885,11 +878,11 @@ TEST(a_keeper_that_dies_while_it_leaves_has_left)
     REQUIRE(index != NULL);
     fd = client(&r);
     well(&k, 0);
-    REQUIRE(vault_send(k.link, &put, &(int){STDERR_FILENO}) == 0);
+    REQUIRE(vault_send(k.channel, &put, &(int){STDERR_FILENO}) == 0);
     (void)query_status(fd);
     EXPECT(index[V_KEY_LISTENER] > 0);
     request(fd, V_LEAVE);
-    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    EXPECT_INT(hear(k.channel).type, V_LEAVE);
     tell(&k, DO_DIE);
     drop(&k);
     wait_for_phase(fd, V_HOLDING);
@@ -973,7 +966,7 @@ TEST(a_daemon_that_has_ended_has_no_address_any_more)
     index = vault_index_map(k.index);
     REQUIRE(index != NULL);
     fd = client(&r);
-    REQUIRE(vault_send(k.link, &put, &(int){STDERR_FILENO}) == 0);
+    REQUIRE(vault_send(k.channel, &put, &(int){STDERR_FILENO}) == 0);
     say(&k, (struct v_message){.type = V_DONE});
     (void)query_status(fd);
     EXPECT(index[V_KEY_LISTENER] > 0);

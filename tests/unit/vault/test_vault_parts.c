@@ -228,27 +228,26 @@ TEST(messages_to_the_store_are_checked)
 TEST(a_packet_is_whole_or_refused_and_leaves_no_descriptor)
 {
     struct v_message m = {.type = V_PUT, .count = 2, .keys = {1, 2}}, got;
-    int pair[2], fds[V_PUT_MAX], on = 1;
+    int pair[2], on = 1;
     int null = open_null();
     int two[2] = {null, null};
-    size_t count;
+    struct fd_message attached;
 
     REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
-    EXPECT_INT(vault_receive(pair[1], &got, fds, &count), 0);
+    EXPECT_INT(vault_receive(pair[1], &got, &attached), 0);
     FAIL(sendmsg, .error = EINTR, .times = 2);
     EXPECT_INT(vault_send(pair[0], &m, two), 0);
     FAIL(recvmsg, .error = EINTR, .times = 2);
-    EXPECT_INT(vault_receive(pair[1], &got, fds, &count), 1);
-    EXPECT_U64(count, 2);
-    close(fds[0]);
-    close(fds[1]);
+    EXPECT_INT(vault_receive(pair[1], &got, &attached), 1);
+    EXPECT_U64(attached.fd_count, 2);
+    fd_message_close(&attached);
     FAIL(sendmsg, .error = EPIPE);
     EXPECT_INT(vault_send(pair[0], &m, NULL), -EPIPE);
     FAIL(recvmsg, .error = EIO);
-    EXPECT_INT(vault_receive(pair[1], &got, fds, &count), -EIO);
+    EXPECT_INT(vault_receive(pair[1], &got, &attached), -EIO);
     /* Too short, too long, and empty. */
     REQUIRE(send(pair[0], "x", 1, 0) == 1);
-    EXPECT_INT(vault_receive(pair[1], &got, fds, &count), -EPROTO);
+    EXPECT_INT(vault_receive(pair[1], &got, &attached), -EPROTO);
     m.count = 1;
     {
         struct iovec iov = {&m, 4};
@@ -265,21 +264,21 @@ TEST(a_packet_is_whole_or_refused_and_leaves_no_descriptor)
 
         memcpy(CMSG_DATA(&control.align), &null, sizeof null);
         REQUIRE(sendmsg(pair[0], &with_fd, 0) == 4);
-        EXPECT_INT(vault_receive(pair[1], &got, fds, &count), -EPROTO);
+        EXPECT_INT(vault_receive(pair[1], &got, &attached), -EPROTO);
     }
     {
         char longer[sizeof m + 1] = {0};
 
         REQUIRE(send(pair[0], longer, sizeof longer, 0) == (ssize_t)sizeof longer);
-        EXPECT_INT(vault_receive(pair[1], &got, fds, &count), -EPROTO);
+        EXPECT_INT(vault_receive(pair[1], &got, &attached), -EPROTO);
     }
     /* A control message of another kind is no descriptor. */
     REQUIRE(setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0);
     EXPECT_INT(vault_send(pair[0], &m, NULL), 0);
-    EXPECT_INT(vault_receive(pair[1], &got, fds, &count), 1);
-    EXPECT_U64(count, 0);
+    EXPECT_INT(vault_receive(pair[1], &got, &attached), 1);
+    EXPECT_U64(attached.fd_count, 0);
     close(pair[0]);
-    EXPECT_INT(vault_receive(pair[1], &got, fds, &count), -EPIPE);
+    EXPECT_INT(vault_receive(pair[1], &got, &attached), -EPIPE);
     close(pair[1]);
     close(null);
 }
@@ -288,17 +287,17 @@ TEST(a_packet_is_whole_or_refused_and_leaves_no_descriptor)
 TEST(the_last_words_of_a_peer_that_did_not_listen_count)
 {
     struct v_message m = {.type = V_KEEP};
-    int pair[2], fds[V_PUT_MAX];
-    size_t count;
+    struct fd_message attached;
+    int pair[2];
 
     REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
     REQUIRE(vault_send(pair[0], &(struct v_message){.type = V_EXITED}, NULL) == 0);
     REQUIRE(vault_send(pair[1], &m, NULL) == 0);
     close(pair[1]);
     m.type = 0;
-    EXPECT_INT(vault_receive(pair[0], &m, fds, &count), 1);
+    EXPECT_INT(vault_receive(pair[0], &m, &attached), 1);
     EXPECT_INT(m.type, V_KEEP);
-    EXPECT_INT(vault_receive(pair[0], &m, fds, &count), -EPIPE);
+    EXPECT_INT(vault_receive(pair[0], &m, &attached), -EPIPE);
     close(pair[0]);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_line.c - the worker's end of the socket to the keeper
+ * test_keeper_channel.c - the worker's end of the socket to the keeper
  */
 #include "test.h"
 
@@ -40,22 +40,22 @@ TEST(a_request_is_answered_or_told_that_it_will_not_be)
     struct told first = {0}, second = {0};
     struct k_signal m = {.type = K_SIGNAL, .signum = 15};
     struct k_signaled answer = {.type = K_SIGNALED};
-    struct keeper_channel *l;
+    struct keeper_channel *ch;
     int pair[2];
 
     REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
     first.loop = second.loop = loop_new();
-    l = keeper_channel_new(first.loop, pair[0], &no_ops, NULL);
-    EXPECT_INT(keeper_channel_send(l, &m, sizeof m, NULL, 0, NULL, 0, on_answer, &first), 0);
+    ch = keeper_channel_new(first.loop, pair[0], &no_ops, NULL);
+    EXPECT_INT(keeper_channel_send(ch, &m, sizeof m, NULL, 0, NULL, 0, on_answer, &first), 0);
     REQUIRE(recv(pair[1], &m, sizeof m, 0) == sizeof m);
     answer.req = m.req;
-    EXPECT_INT(keeper_channel_send(l, &m, sizeof m, NULL, 0, NULL, 0, on_answer, &second), 0);
+    EXPECT_INT(keeper_channel_send(ch, &m, sizeof m, NULL, 0, NULL, 0, on_answer, &second), 0);
     REQUIRE(send(pair[1], &answer, sizeof answer, 0) == sizeof answer);
     loop_run(first.loop);
     EXPECT_INT(first.answers, 1);
     EXPECT_U64(first.number, answer.req);
     EXPECT_INT(second.answers, 0);
-    keeper_channel_free(l);
+    keeper_channel_free(ch);
     EXPECT_INT(first.ends, 0);
     EXPECT_INT(second.ends, 1);
     loop_free(first.loop);
@@ -68,18 +68,18 @@ TEST(closes_of_one_process_are_one_packet)
 {
     struct told t = {0};
     struct k_close a = {.type = K_CLOSE, .entry = 7, .which = K_FD_STDOUT}, got;
-    struct keeper_channel *l;
+    struct keeper_channel *ch;
     int pair[2];
 
     REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
     t.loop = loop_new();
-    l = keeper_channel_new(t.loop, pair[0], &no_ops, NULL);
-    keeper_channel_send_later(l, &a, sizeof a);
+    ch = keeper_channel_new(t.loop, pair[0], &no_ops, NULL);
+    keeper_channel_send_later(ch, &a, sizeof a);
     a.which = K_FD_STDERR;
-    keeper_channel_send_later(l, &a, sizeof a);
+    keeper_channel_send_later(ch, &a, sizeof a);
     for (uint32_t i = 0; i < CHANNEL_LATER_MAX; i++) { /* of others, until they must go */
         a.entry = 100 + i;
-        keeper_channel_send_later(l, &a, sizeof a);
+        keeper_channel_send_later(ch, &a, sizeof a);
     }
     REQUIRE(recv(pair[1], &got, sizeof got, 0) == sizeof got);
     EXPECT_U64(got.entry, 7);
@@ -87,7 +87,7 @@ TEST(closes_of_one_process_are_one_packet)
     REQUIRE(recv(pair[1], &got, sizeof got, 0) == sizeof got);
     EXPECT_U64(got.entry, 100);
     EXPECT_U64(got.which, K_FD_STDERR);
-    keeper_channel_free(l);
+    keeper_channel_free(ch);
     loop_free(t.loop);
     close(pair[0]);
     close(pair[1]);
