@@ -101,7 +101,7 @@ static void on_esc(void *arg, const struct vt *v, uint32_t id)
 /* The first place at or after want where the parser has nothing open; SIZE_MAX: none. */
 static size_t first_closed(const uint8_t *p, size_t len, size_t want)
 {
-    static const struct vt_ops ops = {.text = on_text, .esc = on_esc, .whole_strings = true};
+    static const struct vt_ops ops = {.text = on_text, .esc = on_esc, .esc_only = true};
     uint64_t shift = SIZE_MAX;
     struct vt v = {0};
 

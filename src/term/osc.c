@@ -11,7 +11,6 @@
 
 #define BEL 0x07
 #define ESC 0x1b
-#define ST 0x9c
 
 void osc_init(struct osc *o, uint64_t at)
 {
@@ -201,7 +200,7 @@ static void on_string_begin(void *arg, const struct vt *v, enum vt_string kind, 
 static void on_string_end(void *arg, const struct vt *v, bool ok, uint8_t end)
 {
     struct osc_feed *f = arg;
-    uint64_t text_end = v->at - (end == ST ? 2 : 1);
+    uint64_t text_end = v->at - 1;
 
     if (!f->o->is_osc)
         return;
@@ -224,6 +223,7 @@ static const struct vt_ops ops = {
     .esc = on_esc,
     .string_begin = on_string_begin,
     .string_end = on_string_end,
+    .esc_only = true,
 };
 
 void osc_feed(struct osc *o, const void *bytes, size_t len, osc_fn *fn, void *arg)

@@ -164,16 +164,12 @@ static void token_begin(struct vt_feed *f, uint32_t cp)
     uint8_t state = f->v->state;
     bool in_string = state == VT_OSC || state == VT_DCS || state == VT_STRING;
 
-    params_clear(f->v);
-    /* A C1 control inside a sequence, which loses its effect, makes one token with it: nobody who
-     * skips text would find the control alone. */
-    if (cp >= 0x80 && state != VT_GROUND)
-        return;
-    f->v->broke = state == VT_GROUND ? VT_BROKE_NOTHING
-                  : in_string        ? VT_BROKE_STRING /* which takes effect all the same */
-                                     : VT_BROKE_SEQUENCE;
+    f->v->broke = state == VT_GROUND       ? VT_BROKE_NOTHING
+                  : in_string && cp == ESC ? VT_BROKE_STRING /* which takes effect all the same */
+                                           : VT_BROKE_SEQUENCE;
     f->v->token_at = f->v->at - (cp >= 0x80 ? 2 : 1); /* a C1 control has two bytes in UTF-8 */
     f->v->executed = 0;
+    params_clear(f->v);
 }
 
 static void string_open(struct vt_feed *f, uint8_t state, enum vt_string kind)
@@ -184,7 +180,7 @@ static void string_open(struct vt_feed *f, uint8_t state, enum vt_string kind)
 
 static void dcs_open(struct vt_feed *f)
 {
-    if (f->ops->whole_strings)
+    if (f->ops->esc_only)
         string_open(f, VT_STRING, VT_STRING_OTHER);
     else
         f->v->state = VT_DCS_ENTRY;
@@ -196,7 +192,7 @@ static bool step_anywhere(struct vt_feed *f, uint32_t cp)
     struct vt *v = f->v;
     bool in_string = v->state == VT_OSC || v->state == VT_DCS;
 
-    if (cp != ESC && cp != CAN && cp != SUB && (cp < 0x80 || cp >= 0xa0))
+    if (cp != ESC && cp != CAN && cp != SUB && (cp < 0x80 || cp >= 0xa0 || f->ops->esc_only))
         return false;
     string_end(f, cp == ESC || cp == ST, (uint8_t)cp);
     if (cp == ESC || cp == 0x90 || cp == 0x98 || cp >= 0x9d || cp == 0x9b)
@@ -330,7 +326,7 @@ static void step_string(struct vt_feed *f, uint32_t cp)
             string_put_cp(f, cp);
         break;
     default:
-        if (cp >= 0xa0 && !f->ops->whole_strings) {
+        if (cp >= 0x80 && !f->ops->esc_only) {
             string_end(f, false, 0);
             v->state = VT_GROUND;
         }
@@ -347,7 +343,7 @@ static void step_foreign(struct vt *v)
 
 static void step_ground(struct vt_feed *f, uint32_t cp)
 {
-    if (cp >= 0xa0) {
+    if (cp >= 0x80) {
         if (f->ops->print != NULL)
             f->ops->print(f->arg, cp);
     } else if (cp < 0x20 || cp == 0x7f) {
@@ -369,7 +365,7 @@ static void step(struct vt_feed *f, uint32_t cp)
         step_ground(f, cp);
     } else if (v->state == VT_OSC || v->state == VT_DCS || v->state == VT_STRING) {
         step_string(f, cp);
-    } else if (cp >= 0xa0) {
+    } else if (cp >= 0x80) {
         step_foreign(v);
     } else if (cp == 0x7f) {
         return;

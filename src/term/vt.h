@@ -70,9 +70,10 @@ struct vt_ops {
     void (*string_end)(void *arg, const struct vt *v, bool ok, uint8_t end);
     /* If text is not wanted, it is skipped at the speed of memory, characters too: only ENQ, BEL,
      * SO, SI and ESC are searched for, and `control` gets no others. */
-    /* xterm.js ends SOS, PM, APC and the head of a DCS at the first character beyond ASCII. If this
-     * is set, all four go on to their ST, as in other terminals, and are VT_STRING_OTHER. */
-    bool whole_strings;
+    /* As most terminals do: only ESC begins a sequence, so a C1 control is a character, and DCS,
+     * SOS, PM and APC (all VT_STRING_OTHER then) go on to their ST. xterm.js knows C1 controls, and
+     * ends the latter three and the head of a DCS at the first character beyond ASCII. */
+    bool esc_only;
     /* Called after each token and within long text: true stops the feed. NULL: everything is
      * consumed. */
     bool (*enough)(void *arg);

@@ -8,7 +8,10 @@
  * and similar sequences end at the next letter). Strings are titles, links and images, and contain
  * no line ends or bells except as their terminator, so LF, CR and BEL also count as proof that no
  * string is open. That is the one guess made here; a string that began within the held bytes is
- * known and may contain anything. Layer: engine.
+ * known and may contain anything.
+ *
+ * C1 controls (a CSI of one character) are not recognised: most terminals do not know them in
+ * UTF-8. Layer: engine.
  */
 #include "engine/journal/safecut.h"
 
@@ -66,7 +69,7 @@ static const struct vt_ops ops = {
     .text = on_text,
     .esc = on_esc,
     .string_begin = on_string_begin,
-    .whole_strings = true,
+    .esc_only = true,
 };
 
 static void cutter_feed(struct cutter *c, const uint8_t *held, size_t to)
