@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking again before sleeping: only in a flood, only while it pays.
+ * test_spin.c - Looking again before sleeping: only in a flood, only while it pays.
  */
 #include "base/spin.h"
 #include "test.h"

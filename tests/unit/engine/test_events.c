@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event log: ids, the bounded past, and survival in its memory.
+ * test_events.c - The event log: ids, the bounded past, and survival in its memory.
  */
 #include "engine/engine_own.h"
 #include "test.h"

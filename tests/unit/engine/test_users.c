@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Users by name and number, without the C library's look-up.
+ * test_users.c - Users by name and number, without the C library's look-up.
  */
 #include "engine/users.h"
 #include "test.h"

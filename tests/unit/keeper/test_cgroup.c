@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_cgroup.c - our directory of cgroups and its slots, in a folder of plain files, and
+ * test_cgroup.c - our directory of cgroups and its slots, in a folder of plain files, and
  * what becomes of them when calls fail
  */
 #include "test.h"

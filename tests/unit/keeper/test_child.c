@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_rights.c - users, groups, limits and priorities of a child, and of a keeper that stays as it was
+ * test_child.c - users, groups, limits and priorities of a child, and of a keeper that stays as it was
  */
 #include "test.h"
 

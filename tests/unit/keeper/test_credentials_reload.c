@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_reload.c - credentials are read by a child, and come to the worker
+ * test_credentials_reload.c - credentials are read by a child, and come to the worker
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_deposit.c - the keeper's side of the vault: what it writes to the ledger, what it
+ * test_deposit.c - the keeper's side of the vault: what it writes to the ledger, what it
  * sends, and what the next keeper makes of it. The test is the vault.
  */
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_end.c - the ways out: asked, twice asked, by a keeper alone, and
+ * test_keeper_shutdown.c - the ways out: asked, twice asked, by a keeper alone, and
  * as PID 1
  */
 #include "test.h"

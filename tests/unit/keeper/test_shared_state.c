@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_shared.c - the memory that one worker leaves to the next, and the plan of a child,
+ * test_shared_state.c - the memory that one worker leaves to the next, and the plan of a child,
  * when there is no memory to be had
  */
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_spawn.c - processes through the keeper's link: what they start with, and what they leave
+ * test_spawn.c - processes through the keeper's link: what they start with, and what they leave
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_many.c - starting processes while many others live
+ * test_spawn_many.c - starting processes while many others live
  *
  * From HIGH_FROM_ENTRIES on a child is born with the keeper's table of
  * descriptors and cuts off its own; what goes wrong there would hit the keeper

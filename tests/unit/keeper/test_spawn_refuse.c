@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_refuse.c - starts that fail or hang: how it is told, and that nothing is left
+ * test_spawn_refuse.c - starts that fail or hang: how it is told, and that nothing is left
  */
 #include "test.h"
 

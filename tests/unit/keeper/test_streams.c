@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_streams.c - the terminal or the pipes of a new process, when calls fail
+ * test_streams.c - the terminal or the pipes of a new process, when calls fail
  *
  * Whatever fails, nothing stays open: the harness counts descriptors.
  */
@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "failing.h"
 #include "keeper/streams.h"
@@ -149,4 +150,23 @@ TEST(whose_the_streams_are_is_set_for_a_user)
     EXPECT_INT(open_streams(&m, NULL), 0);
     m.pty = 0;
     EXPECT_INT(open_streams(&m, NULL), 0);
+}
+
+TEST(without_dev_null_the_end_is_read_from_a_pipe)
+{
+    char dir[] = "/tmp/holdfast-root-XXXXXX", byte;
+    int status = -1;
+    pid_t pid;
+
+    if (geteuid() != 0)
+        return;
+    REQUIRE(mkdtemp(dir) != NULL);
+    pid = fork();
+    if (pid == 0) {
+        int fd = chroot(dir) == 0 ? streams_open_null() : -1;
+
+        _exit(fd >= 0 && read(fd, &byte, 1) == 0 ? 0 : 1);
+    }
+    EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
+    rmdir(dir);
 }

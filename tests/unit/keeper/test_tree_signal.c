@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_tree.c - signals to a process, its group and its whole tree,
+ * test_tree_signal.c - signals to a process, its group and its whole tree,
  * with and without cgroups
  */
 #include "test.h"

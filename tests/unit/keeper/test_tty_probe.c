@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_look.c - who waits for input from a terminal, whose a socket is, and what is told
+ * test_tty_probe.c - who waits for input from a terminal, whose a socket is, and what is told
  * where /proc says nothing
  *
  * A child of the test waits on a terminal of its own, in one of the ways in which programs do.
@@ -557,4 +557,27 @@ TEST(a_socket_is_found_at_whoever_holds_it)
     table_fini(&k.table);
     close(pair[0]);
     close(pair[1]);
+}
+
+TEST(what_a_process_sleeps_in_is_read_from_proc)
+{
+    struct tty_probe_call c;
+    int fds[2];
+
+    EXPECT(tty_probe_parse_syscall("0 0x3 0x7f 0x20000 0x1 0xffffffff 0x0 0x7ffd 0x7f2b\n", &c));
+    EXPECT_INT(c.nr, 0);
+    EXPECT_U64(c.args[0], 3);
+    EXPECT_U64(c.args[4], 0xffffffff);
+    EXPECT(!tty_probe_parse_syscall("running\n", &c));
+    EXPECT(!tty_probe_parse_syscall("-1 0x7ffd 0x7f2b\n", &c));
+    EXPECT(!tty_probe_parse_syscall("7 0x1 0x2\n", &c));
+    EXPECT(!tty_probe_parse_syscall("", &c));
+    EXPECT_U64(tty_probe_parse_epoll("pos:\t0\ntfd:       11 events:        1 data: b\n"
+                                     "tfd:       12 events:        4 data: c\n"
+                                     "tfd:        0 events:       19 data: 0\n",
+                                     fds, 2),
+               2);
+    EXPECT_INT(fds[0], 11);
+    EXPECT_INT(fds[1], 0);
+    EXPECT_U64(tty_probe_parse_epoll("tfd: 5", fds, 2), 0);
 }

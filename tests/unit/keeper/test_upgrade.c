@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_upgrade.c - another binary in the keeper's place: this very
+ * test_upgrade.c - another binary in the keeper's place: this very
  * test program, which knows by its arguments and environment what it is to be
  */
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_state.c - what one keeper leaves to the next: saved, damaged, or without memory for it
+ * test_upgrade_state.c - what one keeper leaves to the next: saved, damaged, or without memory for it
  */
 #include "test.h"
 
@@ -317,4 +317,36 @@ TEST(a_candidate_names_what_it_cannot_go_on_from)
     close(fd);
     EXPECT_STR(keeper_try(-1, &good), "cannot read the state");
     end(&k);
+}
+
+TEST(a_state_that_is_not_ours_is_refused)
+{
+    struct {
+        struct state_head head;
+        struct state_entry entries[2];
+        char carry[3];
+    } s;
+
+    memset(&s, 0, sizeof s);
+    memcpy(s.head.magic, STATE_MAGIC, 8);
+    s.head.version = KEEPER_STATE_VERSION;
+    s.head.entry_count = 2;
+    s.head.carry_len = 3;
+    s.entries[0].entry = 1;
+    s.entries[0].pid = 100;
+    s.entries[1] = s.entries[0];
+    EXPECT_STR(state_fault(&s, offsetof(__typeof__(s), carry) + 3), NULL);
+    EXPECT_STR(state_fault(&s, offsetof(__typeof__(s), carry) + 2), "length");
+    EXPECT_STR(state_fault(&s, 10), "head");
+    s.entries[1].pid = 1;
+    EXPECT_STR(state_fault(&s, offsetof(__typeof__(s), carry) + 3), "pid");
+    s.head.entry_count = UINT32_MAX;
+    EXPECT_STR(state_fault(&s, sizeof s), "count");
+    s.head.entry_count = 2;
+    s.head.carry_fd_count = 65;
+    EXPECT_STR(state_fault(&s, sizeof s), "count");
+    s.head.version++;
+    EXPECT_STR(state_fault(&s, sizeof s), "version");
+    s.head.magic[0]++;
+    EXPECT_STR(state_fault(&s, sizeof s), "head");
 }

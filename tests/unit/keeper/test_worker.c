@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_worker.c - workers that die, lie or do not read; and what the
+ * test_worker.c - workers that die, lie or do not read; and what the
  * next one finds
  */
 #include "test.h"
@@ -8,6 +8,7 @@
 #include "keeper_rig.h"
 
 #include "base/io.h"
+#include "keeper/keeper_own.h"
 
 #define SH(line) ((const char *const[]){"/bin/sh", "-c", (line), NULL})
 
@@ -614,4 +615,19 @@ TEST(orphans_come_to_the_keeper_and_are_reaped)
     EXPECT(sscanf(out, "%d", &pid) == 1 && pid > 0);
     EXPECT(rig_gone(pid));
     rig_end(&r, &w);
+}
+
+TEST(the_wait_before_another_worker_doubles_up_to_its_bound)
+{
+    EXPECT_INT(worker_backoff_ms(0, 0), 0);
+    EXPECT_INT(worker_backoff_ms(2, 2), 0);
+    EXPECT_INT(worker_backoff_ms(3, 3), 100);
+    EXPECT_INT(worker_backoff_ms(4, 4), 200);
+    EXPECT_INT(worker_backoff_ms(8, 8), 3200);
+    EXPECT_INT(worker_backoff_ms(9, 100), 5000);
+    EXPECT_INT(worker_backoff_ms(4000000000U, 4000000000U), 5000);
+    /* Ends from outside: at once, then after a wait that stays short. */
+    EXPECT_INT(worker_backoff_ms(0, 9), 0);
+    EXPECT_INT(worker_backoff_ms(0, 10), 50);
+    EXPECT_INT(worker_backoff_ms(2, 4000000000U), 50);
 }

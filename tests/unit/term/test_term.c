@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The screen model and its snapshots. That they agree with xterm.js is tested
+ * test_term.c - The screen model and its snapshots. That they agree with xterm.js is tested
  * against xterm.js (tests/clients/native/snapshot.test.mjs); these are the rules it stands on.
  */
 #include "test.h"

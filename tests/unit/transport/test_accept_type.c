@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_http_accept.c - what the Accept header says, and headers that come twice
+ * test_accept_type.c - what the Accept header says, and headers that come twice
  */
 #include "transport/http_request.h"
 

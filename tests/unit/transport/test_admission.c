@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_http_admission.c - which peers stay when connections or memory run short
+ * test_admission.c - which peers stay when connections or memory run short
  */
 #include "http_site.h"
 

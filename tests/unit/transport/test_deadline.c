@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_http_deadline.c - one time-out per connection, one timer for all of them
+ * test_deadline.c - one time-out per connection, one timer for all of them
  */
 #include "transport/deadline.h"
 

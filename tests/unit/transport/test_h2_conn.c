@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_h2_server.c - HTTP/2 over a real loopback socket, frame by frame: answers, trailers,
+ * test_h2_conn.c - HTTP/2 over a real loopback socket, frame by frame: answers, trailers,
  * streams that stall, peers that go
  */
 #include <stdatomic.h>

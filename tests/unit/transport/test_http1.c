@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_http_parser.c - an HTTP/1 request as events, and what is refused
+ * test_http1.c - an HTTP/1 request as events, and what is refused
  */
 #include "transport/http1.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_http_turns.c - handlers that take long, many of them in one turn, and those that are called again
+ * test_next_turn.c - handlers that take long, many of them in one turn, and those that are called again
  */
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_http_raw.c - an upgrade to plain bytes over a real loopback socket
+ * test_raw_conn.c - an upgrade to plain bytes over a real loopback socket
  */
 #include "http_rig.h"
 

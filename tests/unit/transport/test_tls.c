@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_http_tls.c - the same server behind TLS, and on a unix socket
+ * test_tls.c - the same server behind TLS, and on a unix socket
  */
 #include "http_rig.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_query.c - percent-decoding of a request's path and query
+ * test_url_query.c - percent-decoding of a request's path and query
  */
 #include "transport/url_query.h"
 

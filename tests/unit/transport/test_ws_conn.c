@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_http_ws.c - messages, pauses, pings and the end of a WebSocket over a real loopback socket
+ * test_ws_conn.c - messages, pauses, pings and the end of a WebSocket over a real loopback socket
  */
 #include "ws_site.h"
 

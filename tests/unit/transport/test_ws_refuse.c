@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_http_ws_refuse.c - broken frames, bad handshakes, deaf and silent peers of a WebSocket
+ * test_ws_refuse.c - broken frames, bad handshakes, deaf and silent peers of a WebSocket
  */
 #include "ws_site.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_vault_life.c - a real vault, whose keepers and clients the test plays
+ * test_vault.c - a real vault, whose keepers and clients the test plays
  *
  * A keeper does nothing but hand its end of the link to the test and obey. The first one is
  * forked; the others are this very program, executed by the vault.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several texts and expressions at once: the first in the output wins, not the first in the list.
+ * test_output_scan.c - Several texts and expressions at once: the first in the output wins, not the first in the list.
  */
 #include "dialects/common/output_scan.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last bytes and lines of an output, of all of it and of one stream.
+ * test_output_tail.c - The last bytes and lines of an output, of all of it and of one stream.
  */
 #include "dialects/common/output_tail.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The create and run bodies of the native protocol: what becomes of each field, and which are refused.
+ * test_spawn_decode.c - The create and run bodies of the native protocol: what becomes of each field, and which are refused.
  */
 #include "dialects/common/spawn_decode.h"
 #include "test.h"

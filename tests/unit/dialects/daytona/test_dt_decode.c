@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_daytona.c - what Daytona's clients send
+ * test_dt_decode.c - what Daytona's clients send
  */
 #include "base/limits.h"
 #include "dialects/daytona/dt_decode.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Docker's clients send: bodies, words, filters, columns of ps; and the form of a log.
+ * test_docker.c - What Docker's clients send: bodies, words, filters, columns of ps; and the form of a log.
  */
 #include "base/detach_keys.h"
 #include "dialects/docker/docker_decode.h"

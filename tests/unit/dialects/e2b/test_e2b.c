@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pure parts of the E2B dialect: messages in both codecs, envelopes, ends in words, times.
+ * test_e2b.c - The pure parts of the E2B dialect: messages in both codecs, envelopes, ends in words, times.
  */
 #include "test.h"
 

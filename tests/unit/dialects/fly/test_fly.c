@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies, queries, command lines and frames of Fly's clients.
+ * test_fly.c - Bodies, queries, command lines and frames of Fly's clients.
  */
 #include "base/limits.h"
 #include "dialects/fly/fly_decode.h"

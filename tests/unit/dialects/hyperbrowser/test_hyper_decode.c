@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies and frames of Hyperbrowser's clients.
+ * test_hyper_decode.c - Bodies and frames of Hyperbrowser's clients.
  */
 #include "dialects/hyperbrowser/hyper_decode.h"
 #include "test.h"

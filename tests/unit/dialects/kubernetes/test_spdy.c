@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SPDY/3.1, whole and in pieces, right and wrong. Blocks of headers are deflated here as Go does it.
+ * test_spdy.c - SPDY/3.1, whole and in pieces, right and wrong. Blocks of headers are deflated here as Go does it.
  */
 #include "dialects/kubernetes/spdy.h"
 #include "test.h"

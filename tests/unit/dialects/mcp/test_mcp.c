@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pure parts of the MCP dialect: messages, revisions, headers, URIs, searches, the tools.
+ * test_mcp.c - The pure parts of the MCP dialect: messages, revisions, headers, URIs, searches, the tools.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The smaller bodies of the native protocol: patch, input, wait, control messages.
+ * test_native_decode.c - The smaller bodies of the native protocol: patch, input, wait, control messages.
  */
 #include "test.h"
 

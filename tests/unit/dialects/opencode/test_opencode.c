@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies of OpenCode's clients, and ids as they expect them.
+ * test_opencode.c - Bodies of OpenCode's clients, and ids as they expect them.
  */
 #include "dialects/opencode/oc_body_decode.h"
 #include "dialects/opencode/opencode.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies and frames of sandbox-agent's clients.
+ * test_agent_decode.c - Bodies and frames of sandbox-agent's clients.
  */
 #include "base/limits.h"
 #include "dialects/sandbox-agent/agent_decode.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal: offsets, marks, and what a kill in the middle of read(2) leaves.
+ * test_journal.c - The journal: offsets, marks, and what a kill in the middle of read(2) leaves.
  */
 #include "engine/journal/journal_own.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a worker left in a record is looked at before the next one believes it.
+ * test_record_check.c - What a worker left in a record is looked at before the next one believes it.
  */
 #include "test.h"
 

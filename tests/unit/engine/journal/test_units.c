@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places of a journal in UTF-16 units: exact for any bytes, however they were cut into
+ * test_units.c - Places of a journal in UTF-16 units: exact for any bytes, however they were cut into
  * reads, after the ring has turned over and after a worker died.
  */
 #include "engine/journal/units.h"

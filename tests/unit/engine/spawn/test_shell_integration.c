@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_shell.c - what is started when a shell is to mark its prompts, and where its files lie
+ * test_shell_integration.c - what is started when a shell is to mark its prompts, and where its files lie
  */
 #include "engine/spawn/shell_integration.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What has certainly arrived, and what is kept for those who were cut off.
+ * test_claim.c - What has certainly arrived, and what is kept for those who were cut off.
  */
 #include "engine/stream/claim.h"
 #include "engine/stream/receipt.h"

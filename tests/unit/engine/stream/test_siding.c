@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The siding: what is moved through it arrives, and what cannot be moved is read.
+ * test_siding.c - The siding: what is moved through it arrives, and what cannot be moved is read.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_proc.c - whose a process is and who gets a signal, by lists of processes that no test
+ * test_tree.c - whose a process is and who gets a signal, by lists of processes that no test
  * could make for real: pids in use again, parents that are gone, a /proc that is not there
  *
  * Nobody is signalled: the processes are made up, and kill(2) is the test's own.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_keeper_failing.c - a keeper that runs, and whose system calls fail
+ * test_keeper.c - a keeper that runs, and whose system calls fail
  *
  * Whatever fails, processes and keeper go on: a start is refused with its errno, a worker is
  * replaced, an upgrade or a reload does not happen. At the end of each test the keeper ends with code 0.
