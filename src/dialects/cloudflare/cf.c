@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "dialects/cloudflare/cf_bridge.h"
-#include "dialects/cloudflare/cf_call.h"
 #include "dialects/cloudflare/cf_pty.h"
+#include "dialects/cloudflare/cf_request.h"
 
 #define PREFIX "/dialects/cloudflare"
 
@@ -120,7 +120,6 @@ static void cf_init(struct dialect_base *b)
 {
     struct cf *cf = (struct cf *)b;
 
-    list_init(&cf->works);
     list_init(&cf->makings);
     list_init(&cf->starts);
     b->table.routes = routes;
@@ -129,10 +128,7 @@ static void cf_init(struct dialect_base *b)
 
 static void cf_fini(struct dialect_base *b)
 {
-    struct cf *cf = (struct cf *)b;
-
-    pending_free(&cf->works);
-    buf_fini(&cf->frame);
+    buf_fini(&((struct cf *)b)->frame);
 }
 
 const struct dialect cloudflare_dialect = {

@@ -10,7 +10,6 @@
 #define HF_DIALECTS_CLOUDFLARE_CF_H
 
 #include "dialects/common/dialect_base.h"
-#include "dialects/common/pending.h"
 
 extern const struct dialect cloudflare_dialect;
 
@@ -21,7 +20,6 @@ extern const struct dialect cloudflare_dialect;
 
 struct cf {
     struct dialect_base base;
-    struct list works;   /* struct pending: the engine still owes a callback */
     struct list makings; /* sessions that are being created; cf_session.c */
     struct list starts;  /* terminals of sessions that are being started; cf_pty.c */
     struct buf frame;    /* the envelope of a reply or event in base.scratch */

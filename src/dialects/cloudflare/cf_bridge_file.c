@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_bridge.h"
 #include "dialects/cloudflare/cf_run.h"
-#include "dialects/common/call.h"
+#include "dialects/common/stdin_feed.h"
 #include "transport/url_query.h"
 
 #define EXIT_NO_FILE 44
@@ -72,92 +72,6 @@ static void keep_reason(struct buf *reason, const struct slice *s)
     buf_put(reason, s->bytes, s->len < room ? s->len : room);
 }
 
-/* --- read ---------------------------------------------------------------------------------- */
-
-/* The daemon shuts down: a partial file must not look like a whole one. */
-static void file_drained(struct call *c)
-{
-    if (c->out != NULL)
-        call_stream_abort(c);
-    else
-        bridge_error(call_end(c), 503, "shutting_down", "the daemon is shutting down; try again");
-}
-
-struct reader {
-    struct call call;   /* streams as soon as there is data to send */
-    struct cf_run *run; /* NULL: it has ended, or is not wanted */
-    struct buf reason;
-};
-
-static void reader_leave(struct call *c)
-{
-    struct reader *r = (struct reader *)c;
-
-    cf_run_leave(r->run, true);
-    r->run = NULL;
-}
-
-static void reader_release(struct call *c)
-{
-    struct reader *r = (struct reader *)c;
-
-    if (r->run != NULL)
-        cf_run_leave(r->run, false);
-    buf_fini(&r->reason);
-}
-
-static void reader_drain(struct call *c)
-{
-    reader_leave(c);
-    file_drained(c);
-}
-
-static void reader_room(struct call *c)
-{
-    cf_run_pump(((struct reader *)c)->run);
-}
-
-static const struct call_kind reader_kind = {
-    .release = reader_release,
-    .disconnected = reader_leave,
-    .drain = reader_drain,
-    .room = reader_room,
-};
-
-static void reader_open(struct reader *r)
-{
-    if (r->call.out == NULL)
-        call_stream(&r->call, 200, "application/octet-stream");
-}
-
-static bool reader_ready(void *arg)
-{
-    const struct reader *r = arg;
-
-    return r->call.out == NULL || http_stream_ready(r->call.out);
-}
-
-static void reader_bytes(void *arg, const struct slice *s)
-{
-    struct reader *r = arg;
-    struct iovec iov = {(void *)(uintptr_t)s->bytes, s->len};
-
-    if (s->stream == STREAM_STDERR) {
-        keep_reason(&r->reason, s);
-        return;
-    }
-    reader_open(r);
-    http_stream_write(r->call.out, &iov, 1);
-}
-
-static void reader_failed(void *arg, const struct hf_error *err)
-{
-    struct reader *r = arg;
-
-    r->run = NULL;
-    bridge_fail(call_end(&r->call), err);
-}
-
 /* Ends the call, replies and frees the reason. */
 static void end_with_failure(struct call *c, const struct exit_record *x, struct buf *reason)
 {
@@ -168,18 +82,69 @@ static void end_with_failure(struct call *c, const struct exit_record *x, struct
     buf_fini(&kept);
 }
 
-static void reader_done(void *arg, const struct session_followed *f)
+/* The daemon shuts down: a partial file must not look like a whole one. */
+static void file_drained(struct call *c)
 {
-    struct reader *r = arg;
+    if (c->streams)
+        call_stream_abort(c);
+    else
+        bridge_error(call_end(c), 503, "shutting_down", "the daemon is shutting down; try again");
+}
 
-    r->run = NULL;
+/* --- read ---------------------------------------------------------------------------------- */
+
+struct cf_bridge_reader {
+    struct cf_run run; /* streams as soon as there is data to send */
+    struct buf reason;
+};
+
+static struct cf_bridge_reader *reader_of(struct cf_run *r)
+{
+    return list_entry(r, struct cf_bridge_reader, run);
+}
+
+static void reader_release(struct cf_run *r)
+{
+    buf_fini(&reader_of(r)->reason);
+}
+
+static void reader_open(struct cf_run *r)
+{
+    if (!r->call.streams)
+        call_stream(&r->call, 200, "application/octet-stream");
+}
+
+static bool reader_ready(struct cf_run *r)
+{
+    return !r->call.streams || call_is_ready(&r->call);
+}
+
+static void reader_bytes(struct cf_run *r, const struct slice *s)
+{
+    struct iovec iov = {(void *)(uintptr_t)s->bytes, s->len};
+
+    if (s->stream == STREAM_STDERR) {
+        keep_reason(&reader_of(r)->reason, s);
+        return;
+    }
+    reader_open(r);
+    http_stream_write(r->call.out, &iov, 1);
+}
+
+static void reader_failed(struct cf_run *r, const struct hf_error *err)
+{
+    bridge_fail(call_end(&r->call), err);
+}
+
+static void reader_done(struct cf_run *r, const struct session_followed *f)
+{
     if (f->exit.exit_code == 0) {
         reader_open(r);
         call_stream_end(&r->call);
-    } else if (r->call.out != NULL) {
+    } else if (r->call.streams) {
         call_stream_abort(&r->call); /* a partial file must not look like a whole one */
     } else {
-        end_with_failure(&r->call, &f->exit, &r->reason);
+        end_with_failure(&r->call, &f->exit, &reader_of(r)->reason);
     }
 }
 
@@ -188,50 +153,52 @@ static const struct cf_run_ops reader_ops = {
     .bytes = reader_bytes,
     .failed = reader_failed,
     .done = reader_done,
+    .drain = file_drained,
+    .release = reader_release,
+    .end_if_disconnected = true,
+    .end_if_drained = true,
 };
 
 void cf_bridge_file_get(struct http_request *rq)
 {
     json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, reading);
-    const struct cf_run_request request = {.argv = argv, .helper = true};
-    struct reader *r;
+    const struct cf_launch_request request = {.argv = argv, .helper = true};
+    struct cf_bridge_reader *r;
 
     if (argv == NULL)
         return;
-    r = call_begin(rq, &reader_kind, sizeof *r);
-    cf_run(cf_of(rq), &request, &reader_ops, r, &r->run);
+    r = call_begin(rq, &cf_run_kind, sizeof *r);
+    cf_run_begin(&r->run, &reader_ops, &request);
 }
 
 /* --- write ------------------------------------------------------------------------------------ */
 
-struct cf_bridge_file_writer {
+struct cf_bridge_writer {
     struct call call;
     struct cf_launch *launch; /* NULL: it is started */
-    struct process *process;  /* referenced */
+    struct stdin_feed feed;   /* its process writes the file */
     struct viewer *viewer;    /* its error output */
-    struct input_waiter room;
     struct buf reason;
 };
 
 static void writer_release(struct call *c)
 {
-    struct cf_bridge_file_writer *w = (struct cf_bridge_file_writer *)c;
+    struct cf_bridge_writer *w = (struct cf_bridge_writer *)c;
 
-    input_waiter_cancel(&w->room);
     viewer_detach(w->viewer);
-    process_unref(w->process);
+    stdin_feed_fini(&w->feed);
     buf_fini(&w->reason);
 }
 
 /* The upload is incomplete: remove the partial file. */
 static void writer_leave(struct call *c)
 {
-    struct cf_bridge_file_writer *w = (struct cf_bridge_file_writer *)c;
+    struct cf_bridge_writer *w = (struct cf_bridge_writer *)c;
 
     if (w->launch != NULL)
         cf_launch_leave(w->launch, true);
-    if (w->process != NULL)
-        process_terminate(w->process, -1, "detach", NULL, NULL);
+    if (w->feed.process != NULL)
+        process_terminate(w->feed.process, -1, "detach", NULL, NULL);
 }
 
 static void writer_drain(struct call *c)
@@ -251,7 +218,7 @@ static bool writer_ready(void *arg)
 
 static void writer_bytes(void *arg, const struct slice *s)
 {
-    keep_reason(&((struct cf_bridge_file_writer *)arg)->reason, s);
+    keep_reason(&((struct cf_bridge_writer *)arg)->reason, s);
 }
 
 static void writer_gap(void *arg, uint64_t from, uint64_t to)
@@ -261,10 +228,10 @@ static void writer_gap(void *arg, uint64_t from, uint64_t to)
 
 static void writer_exited(void *arg, const struct exit_record *x)
 {
-    struct cf_bridge_file_writer *w = arg;
+    struct cf_bridge_writer *w = arg;
     static const char ok[] = "{\"ok\":true}";
 
-    process_forget(w->process);
+    process_forget(w->feed.process);
     if (x->exit_code == 0)
         http_reply(call_end(&w->call), 200, "application/json", ok, sizeof ok - 1);
     else
@@ -281,21 +248,12 @@ static const struct viewer_ops writer_ops = {
 /* A process that accepts no more input has failed; its exit status says why. */
 static size_t writer_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
 {
-    struct cf_bridge_file_writer *w = http_user(rq);
-    ssize_t n = len > 0 ? process_input(w->process, bytes, len, NULL) : 0;
-
-    if (n < 0)
-        return len;
-    if ((size_t)n < len)
-        process_wait_for_room(w->process, &w->room);
-    else if (last)
-        (void)process_input_eof(w->process, NULL);
-    return (size_t)n;
+    return stdin_feed_take(&((struct cf_bridge_writer *)http_user(rq))->feed, bytes, len, last);
 }
 
 static void writer_on_room(void *arg)
 {
-    http_body_resume(((struct cf_bridge_file_writer *)arg)->call.rq);
+    http_body_resume(((struct cf_bridge_writer *)arg)->call.rq);
 }
 
 static void writer_on_launched(void *arg, struct process *p, const struct hf_error *err)
@@ -305,7 +263,7 @@ static void writer_on_launched(void *arg, struct process *p, const struct hf_err
      * end of the input would never come.
      */
     const struct viewer_options o = {.since = SINCE_OFFSET, .read_only = true, .only_stream = -1};
-    struct cf_bridge_file_writer *w = arg;
+    struct cf_bridge_writer *w = arg;
     struct hf_error why;
 
     w->launch = NULL;
@@ -313,7 +271,7 @@ static void writer_on_launched(void *arg, struct process *p, const struct hf_err
         bridge_fail(call_end(&w->call), err);
         return;
     }
-    w->process = process_ref(p);
+    stdin_feed_bind(&w->feed, p);
     if (viewer_attach(p, &o, &writer_ops, w, &w->viewer, &why) < 0) {
         writer_leave(&w->call);
         bridge_fail(call_end(&w->call), &why);
@@ -327,13 +285,11 @@ void cf_bridge_file_put(struct http_request *rq)
     json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, writing);
     const struct cf_launch_request request = {
         .argv = argv, .stdin_pipe = true, .kill_on_detach = true, .helper = true};
-    struct cf_bridge_file_writer *w;
+    struct cf_bridge_writer *w;
 
     if (argv == NULL)
         return;
     w = call_begin(rq, &writer_kind, sizeof *w);
-    list_init(&w->room.link);
-    w->room.fn = writer_on_room;
-    w->room.arg = w;
+    stdin_feed_init(&w->feed, writer_on_room, w);
     cf_launch(cf_of(rq), &request, writer_on_launched, w, &w->launch);
 }

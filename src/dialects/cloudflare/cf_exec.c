@@ -21,59 +21,47 @@ struct cf_exec_kept {
 };
 
 struct cf_exec {
-    struct cf_call *call;
-    struct cf_run *run;
-    char *session;
+    struct cf_run run;
+    char *session, *command;
     int64_t timeout_ms;
     bool sessionless;
     struct cf_exec_kept out, err; /* of a plain call */
     struct cf_text text;          /* of a stream */
 };
 
-static void exec_free(struct cf_exec *e)
+static struct cf_exec *exec_of(struct cf_run *r)
 {
+    return list_entry(r, struct cf_exec, run);
+}
+
+static void exec_release(struct cf_run *r)
+{
+    struct cf_exec *e = exec_of(r);
+
     buf_fini(&e->out.bytes);
     buf_fini(&e->err.bytes);
     free(e->session);
-    free(e);
+    free(e->command);
 }
 
-static void exec_closed(void *arg, enum cf_close_reason why)
+static void exec_begin(struct cf_request *q, const struct cf_run_ops *ops)
 {
-    struct cf_exec *e = arg;
+    static const struct json_field fields[] = {CF_COMMAND_FIELDS};
+    struct cf_launch_request a = {0};
+    struct cf_exec *e;
 
-    (void)why;
-    if (e->run != NULL)
-        cf_run_leave(e->run, false);
-    exec_free(e);
+    if (!cf_decode(q, fields, CF_COUNT(fields), &a))
+        return;
+    a.session = cf_session_or_none(q);
+    e = cf_begin(q, &cf_run_kind, sizeof *e);
+    e->sessionless = a.session == NULL;
+    e->session = hf_xstrdup(cf_session_id(q));
+    e->command = hf_xstrdup(a.command);
+    e->timeout_ms = a.timeout_ms;
+    cf_run_begin(&e->run, ops, &a);
 }
 
-/* --- decoding ------------------------------------------------------------------------------ */
-
-static bool exec_decode(struct cf_call *c, struct cf_run_request *a)
-{
-    if (cf_body(c) == NULL || !cf_text(c, "command", true, &a->command) ||
-        !cf_text(c, "cwd", false, &a->cwd) ||
-        !cf_int(c, "timeoutMs", 0, LIMIT_DURATION_MS, &a->timeout_ms) || !cf_env_object(c, &a->env))
-        return false;
-    a->session = cf_session_id(c);
-    if (strcmp(a->session, CF_NO_SESSION) == 0)
-        a->session = NULL;
-    return true;
-}
-
-static void exec_begin(struct cf_call *c, const struct cf_run_request *a,
-                       const struct cf_wait_ops *wait, const struct cf_run_ops *ops)
-{
-    struct cf_exec *e = hf_xalloc(sizeof *e);
-
-    e->call = c;
-    e->sessionless = a->session == NULL;
-    e->session = hf_xstrdup(cf_session_id(c));
-    e->timeout_ms = a->timeout_ms;
-    cf_wait(c, wait, e);
-    cf_run(cf_call_cf(c), a, ops, e, &e->run);
-}
+/* --- odd ends --------------------------------------------------------------------------------- */
 
 static void timeout_text(const struct cf_exec *e, char *out, size_t size)
 {
@@ -86,7 +74,7 @@ static void timeout_text(const struct cf_exec *e, char *out, size_t size)
 /* True if it did not end with an exit status; the call has been replied to. */
 static bool exec_odd_end(struct cf_exec *e, const struct session_followed *f)
 {
-    struct cf_call *c = e->call;
+    struct call *c = &e->run.call;
     char text[200];
 
     if (f->exit.kind == EXIT_TIMED_OUT && !e->sessionless) {
@@ -100,27 +88,22 @@ static bool exec_odd_end(struct cf_exec *e, const struct session_followed *f)
     } else {
         return false;
     }
-    exec_free(e);
     return true;
 }
 
-static void exec_failed(void *arg, const struct hf_error *err)
+static void exec_failed(struct cf_run *r, const struct hf_error *err)
 {
-    struct cf_exec *e = arg;
-    struct cf_call *c = e->call;
-
-    exec_free(e);
     if (err->code == HF_E_spawn_failed)
-        cf_fail(c, 500, "COMMAND_EXECUTION_ERROR", err->detail);
+        cf_fail(&r->call, 500, "COMMAND_EXECUTION_ERROR", err->detail);
     else
-        cf_error(c, err);
+        cf_error(&r->call, err);
 }
 
 /* --- the whole output at once ----------------------------------------------------------------- */
 
-static void plain_bytes(void *arg, const struct slice *s)
+static void plain_bytes(struct cf_run *r, const struct slice *s)
 {
-    struct cf_exec *e = arg;
+    struct cf_exec *e = exec_of(r);
     struct cf_exec_kept *k = s->stream == STREAM_STDERR ? &e->err : &e->out;
     size_t room = LIMIT_CF_OUTPUT_BYTES - k->bytes.len;
 
@@ -128,11 +111,9 @@ static void plain_bytes(void *arg, const struct slice *s)
     k->total += s->len;
 }
 
-static void plain_gap(void *arg, uint64_t from, uint64_t to)
+static void plain_gap(struct cf_run *r, uint64_t from, uint64_t to)
 {
-    struct cf_exec *e = arg;
-
-    e->out.total += to - from;
+    exec_of(r)->out.total += to - from;
 }
 
 /* Never omit output silently. */
@@ -145,11 +126,10 @@ static void write_kept(struct json_out *o, const char *key, struct cf_exec_kept 
     json_strn(o, buf_data(&k->bytes), k->bytes.len);
 }
 
-static void plain_done(void *arg, const struct session_followed *f)
+static void plain_done(struct cf_run *r, const struct session_followed *f)
 {
-    struct cf_exec *e = arg;
+    struct cf_exec *e = exec_of(r);
     int code = f->exit.exit_code;
-    const char *command = "";
     struct json_out o;
     char text[80];
 
@@ -161,76 +141,67 @@ static void plain_done(void *arg, const struct session_followed *f)
         e->err.total = e->err.bytes.len;
         code = CF_TIMEOUT_CODE;
     }
-    (void)cf_text(e->call, "command", true, &command);
-    o = dialect_reply_open(&cf_call_cf(e->call)->base);
+    o = dialect_reply_open(r->call.base);
     json_kbool(&o, "success", code == 0);
     json_kint(&o, "exitCode", code);
     write_kept(&o, "stdout", &e->out);
     write_kept(&o, "stderr", &e->err);
-    json_kstr(&o, "command", command);
+    json_kstr(&o, "command", e->command);
     json_kint(&o, "duration", 0);
     json_kstr(&o, "sessionId", e->session);
-    cf_send(e->call, 200, &o);
-    exec_free(e);
+    cf_send(&r->call, 200, &o);
 }
 
-static const struct cf_run_ops plain_ops = {
-    .bytes = plain_bytes,
-    .gap = plain_gap,
-    .failed = exec_failed,
-    .done = plain_done,
-};
-
-static const struct cf_wait_ops plain_wait = {.closed = exec_closed};
-
-void cf_execute(struct cf_call *c)
+void cf_execute(struct cf_request *q)
 {
-    struct cf_run_request a = {0};
-    bool background = false;
+    static const struct cf_run_ops ops = {
+        .bytes = plain_bytes,
+        .gap = plain_gap,
+        .failed = exec_failed,
+        .done = plain_done,
+        .drain = cf_drain,
+        .release = exec_release,
+    };
+    struct background {
+        bool wanted;
+    } b = {false};
+    static const struct json_field field = CF_FIELD(struct background, "background", BOOL, wanted);
 
-    if (cf_body(c) == NULL || !cf_bool(c, "background", &background))
+    if (!cf_decode(q, &field, 1, &b))
         return;
-    if (background)
-        cf_process_start(c);
-    else if (exec_decode(c, &a))
-        exec_begin(c, &a, &plain_wait, &plain_ops);
+    if (b.wanted)
+        cf_process_start(q);
+    else
+        exec_begin(q, &ops);
 }
 
 /* --- a stream of output ----------------------------------------------------------------------- */
 
-static void stream_started(void *arg)
+static void stream_started(struct cf_run *r)
 {
-    struct cf_exec *e = arg;
-    const char *command = "";
+    const struct cf_exec *e = exec_of(r);
     struct json_out o;
 
-    (void)cf_text(e->call, "command", true, &command);
-    cf_stream_begin(e->call);
-    o = cf_event(e->call, "start");
-    json_kstr(&o, "command", command);
+    cf_stream_begin(&r->call);
+    o = cf_event(&r->call, "start");
+    json_kstr(&o, "command", e->command);
     json_kstr(&o, "sessionId", e->session);
-    cf_event_send(e->call, &o);
+    cf_event_send(&r->call, &o);
 }
 
-static bool stream_ready(void *arg)
+static bool stream_ready(struct cf_run *r)
 {
-    struct cf_exec *e = arg;
-
-    return cf_stream_ready(e->call);
+    return call_is_ready(&r->call);
 }
 
-static void stream_bytes(void *arg, const struct slice *s)
+static void stream_bytes(struct cf_run *r, const struct slice *s)
 {
-    struct cf_exec *e = arg;
-
-    cf_send_output(e->call, &e->text, s, NULL);
+    cf_send_output(&r->call, &exec_of(r)->text, s, NULL);
 }
 
-static void stream_gap(void *arg, uint64_t from, uint64_t to)
+static void stream_gap(struct cf_run *r, uint64_t from, uint64_t to)
 {
-    struct cf_exec *e = arg;
-
-    cf_send_gap(e->call, from, to, NULL);
+    cf_send_gap(&r->call, from, to, NULL);
 }
 
 static const char *stream_error(const struct cf_exec *e, const struct session_followed *f,
@@ -244,48 +215,37 @@ static const char *stream_error(const struct cf_exec *e, const struct session_fo
     return text;
 }
 
-static void stream_done(void *arg, const struct session_followed *f)
+static void stream_done(struct cf_run *r, const struct session_followed *f)
 {
-    struct cf_exec *e = arg;
+    struct cf_exec *e = exec_of(r);
     char text[80];
     const char *wrong = stream_error(e, f, text, sizeof text);
     struct json_out o;
 
-    cf_send_output_end(e->call, &e->text, NULL);
-    o = cf_event(e->call, wrong != NULL ? "error" : "complete");
+    cf_send_output_end(&r->call, &e->text, NULL);
+    o = cf_event(&r->call, wrong != NULL ? "error" : "complete");
     if (wrong != NULL) {
         json_kstr(&o, "error", wrong);
         json_kstr(&o, "data", wrong);
     } else {
         json_kint(&o, "exitCode", f->exit.exit_code);
     }
-    cf_event_send(e->call, &o);
-    cf_stream_end(e->call);
-    exec_free(e);
+    cf_event_send(&r->call, &o);
+    call_stream_end(&r->call);
 }
 
-static void stream_drain(void *arg)
+void cf_execute_stream(struct cf_request *q)
 {
-    struct cf_exec *e = arg;
+    static const struct cf_run_ops ops = {
+        .started = stream_started,
+        .ready = stream_ready,
+        .bytes = stream_bytes,
+        .gap = stream_gap,
+        .failed = exec_failed,
+        .done = stream_done,
+        .drain = cf_drain,
+        .release = exec_release,
+    };
 
-    cf_run_pump(e->run);
-}
-
-static const struct cf_run_ops stream_ops = {
-    .started = stream_started,
-    .ready = stream_ready,
-    .bytes = stream_bytes,
-    .gap = stream_gap,
-    .failed = exec_failed,
-    .done = stream_done,
-};
-
-static const struct cf_wait_ops stream_wait = {.closed = exec_closed, .drain = stream_drain};
-
-void cf_execute_stream(struct cf_call *c)
-{
-    struct cf_run_request a = {0};
-
-    if (cf_body(c) != NULL && exec_decode(c, &a))
-        exec_begin(c, &a, &stream_wait, &stream_ops);
+    exec_begin(q, &ops);
 }

@@ -5,35 +5,33 @@
 #ifndef HF_DIALECTS_CLOUDFLARE_CF_EXEC_H
 #define HF_DIALECTS_CLOUDFLARE_CF_EXEC_H
 
-#include "dialects/cloudflare/cf_call.h"
+#include "dialects/cloudflare/cf_request.h"
 #include "dialects/cloudflare/cf_wire.h"
 #include "engine/journal/journal.h"
 
-void cf_execute(struct cf_call *c);
-void cf_execute_stream(struct cf_call *c);
-void cf_process_start(struct cf_call *c);
-void cf_process_list(struct cf_call *c);
-void cf_process_get(struct cf_call *c);
-void cf_process_kill(struct cf_call *c);
-void cf_process_kill_all(struct cf_call *c);
-void cf_process_logs(struct cf_call *c);
-void cf_process_stream(struct cf_call *c);
-void cf_terminal_create(struct cf_call *c);
-void cf_port_watch(struct cf_call *c);
+void cf_execute(struct cf_request *q);
+void cf_execute_stream(struct cf_request *q);
+void cf_process_start(struct cf_request *q);
+void cf_process_list(struct cf_request *q);
+void cf_process_get(struct cf_request *q);
+void cf_process_kill(struct cf_request *q);
+void cf_process_kill_all(struct cf_request *q);
+void cf_process_logs(struct cf_request *q);
+void cf_process_stream(struct cf_request *q);
+void cf_terminal_create(struct cf_request *q);
+void cf_port_watch(struct cf_request *q);
 
 /* The id by which clients know a process: its tag if that is unambiguous, else its own id. */
 const char *cf_process_id(struct cf *cf, struct process *p);
-/* The process in the path. NULL: there is none, and the call has been replied to. */
-struct process *cf_process_of(struct cf_call *c);
+/* The process in the path. NULL: there is none, and the request has been replied to. */
+struct process *cf_process_of(struct cf_request *q);
 const char *cf_process_status(const struct process_view *v);
 /* One event with a piece of output, whole characters only. process_id may be NULL. */
-void cf_send_output(struct cf_call *c, struct cf_text *t, const struct slice *s,
+void cf_send_output(struct call *c, struct cf_text *t, const struct slice *s,
                     const char *process_id);
 /* Flushes what is left at the end. */
-void cf_send_output_end(struct cf_call *c, struct cf_text *t, const char *process_id);
+void cf_send_output_end(struct call *c, struct cf_text *t, const char *process_id);
 /* Reports lost output as text, because an error event would end the client's stream. */
-void cf_send_gap(struct cf_call *c, uint64_t from, uint64_t to, const char *process_id);
-/* What the platform reports before the exit status of a command that timed out. */
-#define CF_TIMEOUT_CODE 124
+void cf_send_gap(struct call *c, uint64_t from, uint64_t to, const char *process_id);
 
 #endif

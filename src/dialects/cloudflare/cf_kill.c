@@ -4,119 +4,83 @@
  * ended. Layer: dialects.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "dialects/cloudflare/cf_exec.h"
 #include "dialects/cloudflare/cf_session.h"
 
-struct cf_kill_shutdown {
-    struct cf_call *call;   /* NULL: the client has disconnected */
-    struct pending pending; /* in cf.works: the engine calls back for each */
-    struct process *one;    /* referenced; NULL: all */
+struct cf_kill {
+    struct call call;
+    struct process *one; /* referenced; NULL: all */
     size_t open, ended;
 };
 
-static void ending_free(struct pending *p)
+/* The terminations continue without their call. */
+static void kill_release(struct call *c)
 {
-    struct cf_kill_shutdown *e = list_entry(p, struct cf_kill_shutdown, pending);
+    struct cf_kill *k = (struct cf_kill *)c;
+    struct process *p = NULL;
 
-    pending_fini(p);
-    process_unref(e->one);
-    free(e);
+    while (k->open > 0 && (p = engine_next_all(c->base->engine, p)) != NULL)
+        process_end_cancel(p, k);
+    process_unref(k->one);
 }
 
-static const struct pending_kind ending_kind = {.drain = NULL, .free = ending_free};
+static const struct call_kind kill_kind = {.release = kill_release, .drain = cf_drain};
 
-static void ending_closed(void *arg, enum cf_close_reason why)
+static void kill_on_end(void *arg, struct process *p, const struct survivors *s)
 {
-    struct cf_kill_shutdown *e = arg;
-
-    (void)why;
-    e->call = NULL;
-}
-
-static const struct cf_wait_ops ending_ops = {.closed = ending_closed};
-
-static void ending_reply(struct cf_kill_shutdown *e)
-{
-    struct json_out o = cf_ok(e->call);
-
-    if (e->one != NULL)
-        json_kstr(&o, "processId", cf_process_id(cf_call_cf(e->call), e->one));
-    else
-        json_ku64(&o, "cleanedCount", e->ended);
-    cf_send(e->call, 200, &o);
-}
-
-static void kill_step(struct cf_kill_shutdown *e)
-{
-    if (e->open > 0)
-        return;
-    if (e->call != NULL)
-        ending_reply(e);
-    ending_free(&e->pending);
-}
-
-static void ending_on_end(void *arg, struct process *p, const struct survivors *s)
-{
-    struct cf_kill_shutdown *e = arg;
+    struct cf_kill *k = arg;
+    struct json_out o;
 
     (void)p, (void)s;
-    e->open--;
-    e->ended++;
-    kill_step(e);
+    k->ended++;
+    if (--k->open > 0)
+        return;
+    o = cf_ok(&k->call);
+    if (k->one != NULL)
+        json_kstr(&o, "processId", cf_process_id((struct cf *)k->call.base, k->one));
+    else
+        json_ku64(&o, "cleanedCount", k->ended - 1);
+    cf_send(&k->call, 200, &o);
 }
 
-static struct cf_kill_shutdown *ending_new(struct cf_call *c)
+static void kill_add(struct cf_kill *k, struct process *p)
 {
-    struct cf_kill_shutdown *e = hf_xalloc(sizeof *e);
-
-    e->call = c;
-    pending_init(&e->pending, &cf_call_cf(c)->works, &ending_kind);
-    cf_wait(c, &ending_ops, e);
-    return e;
+    k->open++;
+    process_terminate(p, -1, "api", kill_on_end, k);
 }
 
-static void ending_add(struct cf_kill_shutdown *e, struct process *p)
+void cf_process_kill(struct cf_request *q)
 {
-    e->open++;
-    process_terminate(p, -1, "api", ending_on_end, e);
-}
-
-void cf_process_kill(struct cf_call *c)
-{
-    struct process *p = cf_process_of(c);
-    struct cf_kill_shutdown *e;
+    struct process *p = cf_process_of(q);
+    struct cf_kill *k;
     char text[200];
 
     if (p == NULL)
         return;
     if (!process_is_running(p)) {
-        snprintf(text, sizeof text, "Process %.150s has already ended", cf_param(c, "id"));
-        cf_fail_about(c, 404, "COMMAND_NOT_FOUND", text, "processId", cf_param(c, "id"));
+        snprintf(text, sizeof text, "Process %.150s has already ended", cf_param(q, "id"));
+        cf_fail_about(cf_call(q), 404, "COMMAND_NOT_FOUND", text, "processId", cf_param(q, "id"));
         return;
     }
-    e = ending_new(c);
-    e->one = process_ref(p);
-    ending_add(e, p);
+    k = cf_begin(q, &kill_kind, sizeof *k);
+    k->one = process_ref(p);
+    kill_add(k, p);
 }
 
 /* Terminals are not processes in the platform's sense, and the shells of sessions even less so. */
-void cf_process_kill_all(struct cf_call *c)
+void cf_process_kill_all(struct cf_request *q)
 {
-    struct cf *cf = cf_call_cf(c);
-    struct cf_kill_shutdown *e = ending_new(c);
+    struct cf_kill *k = cf_begin(q, &kill_kind, sizeof *k);
     struct process *p = NULL;
 
-    e->open = 1; /* so that it does not finish while it is being filled */
-    while ((p = engine_next(cf->base.engine, p)) != NULL) {
+    k->open = 1; /* for this loop, so that it does not finish before */
+    while ((p = engine_next(q->cf->base.engine, p)) != NULL) {
         struct process_view v;
 
         process_view(p, &v);
-        if (v.running && !v.pty && !cf_is_shell(cf, p))
-            ending_add(e, p);
+        if (v.running && !v.pty && !cf_is_shell(q->cf, p))
+            kill_add(k, p);
     }
-    e->open--;
-    kill_step(e);
+    kill_on_end(k, NULL, NULL);
 }

@@ -34,13 +34,12 @@ static const char boot[] =
     "shift 2; exec \"$@\"";
 
 struct cf_launch {
-    struct pending pending; /* in cf.works */
+    struct call call; /* unattended: the caller has its own */
     struct cf *cf;
     cf_launch_fn *fn; /* NULL: no caller is waiting */
     bool end;         /* and the process is not wanted */
     void *arg;
-    struct cf_launch_request request; /* its strings are owned */
-    json_t *tree;                     /* the JSON values that hold them */
+    struct cf_launch_request request; /* its strings and values are owned */
     struct cf_want want;
     struct session_run *capture;
     char *file;        /* with the shell's variables; NULL: none */
@@ -48,20 +47,42 @@ struct cf_launch {
     bool nowhere;      /* the workspace does not exist */
 };
 
-static void launch_free(struct pending *p)
+/* The strings of a request, which is copied because its session may have to be created first. */
+static const size_t texts[] = {
+    offsetof(struct cf_launch_request, session),  offsetof(struct cf_launch_request, group),
+    offsetof(struct cf_launch_request, command),  offsetof(struct cf_launch_request, shell),
+    offsetof(struct cf_launch_request, cwd),      offsetof(struct cf_launch_request, tag),
+    offsetof(struct cf_launch_request, metadata),
+};
+
+static char **text_at(struct cf_launch_request *a, size_t i)
 {
-    struct cf_launch *l = list_entry(p, struct cf_launch, pending);
+    return (char **)(void *)((char *)a + texts[i]);
+}
+
+static void request_copy(struct cf_launch_request *a)
+{
+    for (size_t i = 0; i < CF_COUNT(texts); i++)
+        *text_at(a, i) = hf_xstrdup(*text_at(a, i));
+    json_incref((json_t *)(uintptr_t)a->argv);
+    json_incref((json_t *)(uintptr_t)a->env);
+}
+
+static void launch_release(struct call *c)
+{
+    struct cf_launch *l = list_entry(c, struct cf_launch, call);
 
     if (l->capture != NULL)
         session_run_leave(l->capture, false);
     cf_want_cancel(&l->want);
-    pending_fini(p);
-    json_decref(l->tree);
+    for (size_t i = 0; i < CF_COUNT(texts); i++)
+        free(*text_at(&l->request, i));
+    json_decref((json_t *)(uintptr_t)l->request.argv);
+    json_decref((json_t *)(uintptr_t)l->request.env);
     free(l->file);
-    free(l);
 }
 
-static const struct pending_kind launch_kind = {.drain = NULL, .free = launch_free};
+static const struct call_kind launch_kind = {.release = launch_release, .stays = true};
 
 static void launch_over(struct cf_launch *l, struct process *p, const struct hf_error *err)
 {
@@ -69,7 +90,7 @@ static void launch_over(struct cf_launch *l, struct process *p, const struct hf_
         l->fn(l->arg, p, err);
     else if (p != NULL && l->end)
         process_terminate(p, -1, "detach", NULL, NULL);
-    launch_free(&l->pending);
+    call_end(&l->call);
 }
 
 /* --- the process ---------------------------------------------------------------------------- */
@@ -343,32 +364,6 @@ static void launch_on_session(void *arg, struct session *s, const struct hf_erro
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static const char *keep(struct cf_launch *l, const char *name, const char *text)
-{
-    if (text == NULL)
-        return NULL;
-    json_object_set_new(l->tree, name, json_string_nocheck(text)); /* unchanged */
-    return json_string_value(json_object_get(l->tree, name));
-}
-
-static void keep_all(struct cf_launch *l)
-{
-    struct cf_launch_request *a = &l->request;
-
-    l->tree = json_object();
-    a->session = keep(l, "session", a->session);
-    a->group = keep(l, "group", a->group);
-    a->command = keep(l, "command", a->command);
-    a->shell = keep(l, "shell", a->shell);
-    a->cwd = keep(l, "cwd", a->cwd);
-    a->tag = keep(l, "tag", a->tag);
-    a->metadata = keep(l, "metadata", a->metadata);
-    if (a->argv != NULL)
-        json_object_set(l->tree, "argv", (json_t *)(uintptr_t)a->argv);
-    if (a->env != NULL)
-        json_object_set(l->tree, "env", (json_t *)(uintptr_t)a->env);
-}
-
 void cf_launch(struct cf *cf, const struct cf_launch_request *request, cf_launch_fn *fn, void *arg,
                struct cf_launch **out)
 {
@@ -378,9 +373,9 @@ void cf_launch(struct cf *cf, const struct cf_launch_request *request, cf_launch
     l->fn = fn;
     l->arg = arg;
     l->request = *request;
-    keep_all(l);
+    request_copy(&l->request);
     l->want = (struct cf_want){.fn = launch_on_session, .arg = l};
-    pending_init(&l->pending, &cf->works, &launch_kind);
+    call_adopt_unattended(&l->call, &cf->base, &launch_kind);
     *out = l;
     if (request->session != NULL)
         cf_session_want(cf, request->session, &l->want);
@@ -404,11 +399,7 @@ void cf_write_command(struct json_out *o, const char *key, const struct process_
     /* bash -c BOOT bash FILE NAMES bash -c LINE */
     if (v->arg_count > 5 && strcmp(v->args[0], "-c") == 0 && strcmp(v->args[1], boot) == 0)
         skip = 6;
-    if (v->arg_count == skip + 2 && skip == 0 && strcmp(v->args[0], "-c") == 0) {
-        json_kstr(o, key, v->args[1]);
-        return;
-    }
-    if (skip > 0 && v->arg_count == skip + 2 && strcmp(v->args[skip], "-c") == 0) {
+    if (v->arg_count == skip + 2 && strcmp(v->args[skip], "-c") == 0) {
         json_kstr(o, key, v->args[skip + 1]);
         return;
     }

@@ -27,18 +27,12 @@ struct json_out cf_message(struct cf *cf, const char *type)
     return o;
 }
 
-void cf_message_send(struct console *c, struct json_out *o)
-{
-    json_close(o, '}');
-    ws_send_text(console_ws(c), buf_data(o->buf), o->buf->len);
-}
-
 void cf_message_error(struct cf *cf, struct console *c, const char *text)
 {
     struct json_out o = cf_message(cf, "error");
 
     json_kstr(&o, "message", text);
-    cf_message_send(c, &o);
+    console_send_json(c, &o);
 }
 
 static void send_error(struct console *c, const char *text)
@@ -61,7 +55,7 @@ static void pty_ready(struct console *c, uint64_t offset)
     struct json_out o = cf_message(console_user(c), "ready");
 
     (void)offset;
-    cf_message_send(c, &o);
+    console_send_json(c, &o);
 }
 
 static void pty_snapshot(struct console *c, uint64_t offset, size_t len)
@@ -93,7 +87,7 @@ static void pty_exited(struct console *c, const struct exit_record *x)
     json_kint(&o, "code", x->exit_code >= 0 ? x->exit_code : 1);
     if (x->signum > 0)
         json_kstr(&o, "signal", signal_name(x->signum));
-    cf_message_send(c, &o);
+    console_send_json(c, &o);
     console_close(c, 1000, "Terminal exited");
 }
 

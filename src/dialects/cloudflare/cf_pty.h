@@ -18,7 +18,6 @@ void cf_query_size(const struct http_request *rq, int64_t *cols, int64_t *rows);
 
 /* JSON messages to the client of a terminal. */
 struct json_out cf_message(struct cf *cf, const char *type);
-void cf_message_send(struct console *c, struct json_out *o);
 void cf_message_error(struct cf *cf, struct console *c, const char *text);
 void cf_pty_resize(struct cf *cf, struct console *c, int64_t cols, int64_t rows);
 

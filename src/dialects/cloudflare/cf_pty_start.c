@@ -16,10 +16,9 @@
 
 /* Clients that wait for a terminal that is being started. */
 struct cf_pty_start {
-    struct pending pending; /* in cf.works */
-    struct list link;       /* in cf.starts */
-    struct cf *cf;
-    char *session; /* NULL: for this connection alone */
+    struct call call; /* unattended */
+    struct list link; /* in cf.starts */
+    char *session;    /* NULL: for this connection alone */
     struct cf_launch *launch;
     struct list waiting; /* struct waiter */
 };
@@ -41,19 +40,17 @@ static void waiter_drain(struct call *c)
 
 static const struct call_kind waiter_kind = {.release = waiter_release, .drain = waiter_drain};
 
-static void start_free(struct pending *p)
+static void start_release(struct call *c)
 {
-    struct cf_pty_start *s = list_entry(p, struct cf_pty_start, pending);
+    struct cf_pty_start *s = (struct cf_pty_start *)c;
 
     while (!list_is_empty(&s->waiting))
         list_remove(s->waiting.next);
     list_remove(&s->link);
-    pending_fini(p);
     free(s->session);
-    free(s);
 }
 
-static const struct pending_kind start_kind = {.drain = NULL, .free = start_free};
+static const struct call_kind start_kind = {.release = start_release, .stays = true};
 
 static void start_done(void *arg, struct process *p, const struct hf_error *err)
 {
@@ -72,7 +69,7 @@ static void start_done(void *arg, struct process *p, const struct hf_error *err)
         else
             cf_refuse_socket(rq, 1011, err->detail);
     }
-    start_free(&s->pending);
+    call_end(&s->call);
 }
 
 static void start_wait(struct cf_pty_start *s, struct http_request *rq)
@@ -87,11 +84,10 @@ static void start_begin(struct http_request *rq, const char *session, struct cf_
     struct cf *cf = cf_of(rq);
     struct cf_pty_start *s = hf_xalloc(sizeof *s);
 
-    s->cf = cf;
     s->session = hf_xstrdup(session);
     list_init(&s->waiting);
     list_append(&cf->starts, &s->link);
-    pending_init(&s->pending, &cf->works, &start_kind);
+    call_adopt_unattended(&s->call, &cf->base, &start_kind);
     start_wait(s, rq);
     a->pty = true;
     a->impatient = true;

@@ -1,76 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_reply.c - replies to a call: JSON or a stream of events, by HTTP or through the multiplex.
- * Layer: dialects.
+ * cf_reply.c - replies of the route API: JSON, or a stream of events. Layer: dialects.
  */
 #include "base/clock.h"
-#include "dialects/cloudflare/cf_call_own.h"
-#include "transport/sse.h"
+#include "base/mem.h"
+#include "dialects/cloudflare/cf_request.h"
 
-/* --- replies ---------------------------------------------------------------------------------- */
-
-void cf_wait(struct cf_call *c, const struct cf_wait_ops *ops, void *arg)
+void *cf_begin(struct cf_request *q, const struct call_kind *kind, size_t size)
 {
-    c->ops = ops;
-    c->arg = arg;
+    q->call = hf_xalloc(size);
+    if (q->rq != NULL)
+        call_adopt(q->call, q->rq, kind);
+    else
+        call_adopt_carried(q->call, &q->cf->base, kind, q->carrier);
+    return q->call;
 }
 
-struct json_out cf_ok(struct cf_call *c)
+struct call *cf_call(struct cf_request *q)
 {
-    struct json_out o = dialect_reply_open(&c->cf->base);
+    static const struct call_kind kind = {0};
+
+    return q->call != NULL ? q->call : cf_begin(q, &kind, sizeof *q->call);
+}
+
+struct json_out cf_ok(struct call *c)
+{
+    struct json_out o = dialect_reply_open(c->base);
 
     json_kbool(&o, "success", true);
     return o;
 }
 
-/* {"type":…,"id":…, and room for more, in the frame buffer. */
-static struct json_out mux_open(struct cf_call *c, const char *type)
-{
-    struct json_out o;
-
-    buf_clear(&c->cf->frame);
-    json_out_init(&o, &c->cf->frame);
-    json_open(&o, '{');
-    json_kstr(&o, "type", type);
-    json_kstr(&o, "id", c->id);
-    return o;
-}
-
-static void mux_close(struct cf_call *c, struct json_out *o)
-{
-    json_close(o, '}');
-    cf_mux_send(c->mux, o->buf);
-}
-
-static void mux_respond(struct cf_call *c, int status, const struct buf *body)
-{
-    struct json_out o = mux_open(c, "response");
-
-    json_kint(&o, "status", status);
-    if (body != NULL) {
-        json_key(&o, "body");
-        json_raw(&o, buf_data(body), body->len);
-    }
-    json_kbool(&o, "done", true);
-    mux_close(c, &o);
-}
-
-void cf_send(struct cf_call *c, int status, struct json_out *o)
+void cf_send(struct call *c, int status, struct json_out *o)
 {
     json_ktime(o, "timestamp", clock_wall_ms());
-    json_close(o, '}');
-    c->ops = NULL;
-    if (c->mux != NULL)
-        mux_respond(c, status, o->buf);
-    else
-        http_reply_json(c->rq, status, o->buf);
-    cf_call_free(c);
+    call_send(c, status, o);
 }
 
-void cf_fail_about(struct cf_call *c, int status, const char *code, const char *message,
+/* --- errors ----------------------------------------------------------------------------------- */
+
+void cf_fail_about(struct call *c, int status, const char *code, const char *message,
                    const char *key, const char *value)
 {
-    struct json_out o = dialect_reply_open(&c->cf->base);
+    struct json_out o = dialect_reply_open(c->base);
 
     json_kstr(&o, "code", code);
     json_kstr(&o, "message", message);
@@ -83,7 +55,7 @@ void cf_fail_about(struct cf_call *c, int status, const char *code, const char *
     cf_send(c, status, &o);
 }
 
-void cf_fail(struct cf_call *c, int status, const char *code, const char *message)
+void cf_fail(struct call *c, int status, const char *code, const char *message)
 {
     cf_fail_about(c, status, code, message, NULL, NULL);
 }
@@ -104,12 +76,12 @@ static const struct {
     {HF_E_tag_in_use, 0, "RESOURCE_BUSY"},
 };
 
-void cf_error(struct cf_call *c, const struct hf_error *err)
+void cf_error(struct call *c, const struct hf_error *err)
 {
     int status = hf_code_status(err->code);
     const char *word = status < 500 && status != 429 ? "VALIDATION_FAILED" : "INTERNAL_ERROR";
 
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < CF_COUNT(words); i++)
         if (words[i].code == err->code) {
             status = words[i].status != 0 ? words[i].status : status;
             word = words[i].word;
@@ -117,89 +89,39 @@ void cf_error(struct cf_call *c, const struct hf_error *err)
     cf_fail(c, status == 503 ? 500 : status, word, err->detail);
 }
 
+/*
+ * What was started keeps running under the next worker, so this is neither success nor failure. A
+ * 503 would make the client retry, and a command would run twice.
+ */
+void cf_drain(struct call *c)
+{
+    if (c->streams)
+        call_stream_end(c);
+    else
+        cf_fail(c, 500, "INTERNAL_ERROR",
+                "the daemon is shutting down; what was started keeps running");
+}
+
 /* --- streams ---------------------------------------------------------------------------------- */
 
-static void stream_on_drain(void *arg)
+void cf_stream_begin(struct call *c)
 {
-    cf_call_drained(arg);
-}
-
-static void stream_on_disconnect(void *arg)
-{
-    struct cf_call *c = arg;
-
-    c->stream = NULL;
-    cf_call_cancel(c, CF_CLIENT_CLOSED);
-}
-
-static const struct http_stream_ops stream_ops = {.on_drain = stream_on_drain,
-                                                  .on_disconnect = stream_on_disconnect};
-
-static void mux_chunk(struct cf_call *c, const char *data, size_t len)
-{
-    struct json_out o = mux_open(c, "stream");
-
-    json_key(&o, "data");
-    json_strn(&o, data, len);
-    mux_close(c, &o);
-}
-
-/* The client abandons a stream that is silent for too long; it skips empty events. */
-static void mux_on_keepalive(struct timer *t, void *arg)
-{
-    struct cf_call *c = arg;
-
-    timer_start(t, SSE_KEEPALIVE_MS);
-    if (cf_stream_ready(c))
-        mux_chunk(c, "", 0);
-}
-
-void cf_stream_begin(struct cf_call *c)
-{
-    if (c->mux != NULL) {
-        c->streams = true;
-        c->keepalive = timer_new(c->cf->base.loop, mux_on_keepalive, c);
-        timer_start(c->keepalive, SSE_KEEPALIVE_MS);
-    } else {
+    if (c->rq != NULL)
         http_add_header(c->rq, "Cache-Control", "no-cache");
-        c->stream = sse_start(c->rq, &stream_ops, c);
-        c->rq = NULL;
-    }
+    call_stream_sse(c);
 }
 
-bool cf_stream_ready(const struct cf_call *c)
+struct json_out cf_event(struct call *c, const char *type)
 {
-    if (c->mux != NULL)
-        return c->streams && cf_mux_ready(c->mux);
-    return c->stream != NULL && http_stream_ready(c->stream);
-}
-
-struct json_out cf_event(struct cf_call *c, const char *type)
-{
-    struct json_out o = dialect_reply_open(&c->cf->base);
+    struct json_out o = dialect_reply_open(c->base);
 
     json_kstr(&o, "type", type);
     return o;
 }
 
-void cf_event_send(struct cf_call *c, struct json_out *o)
+void cf_event_send(struct call *c, struct json_out *o)
 {
     json_ktime(o, "timestamp", clock_wall_ms());
     json_close(o, '}');
-    if (c->mux == NULL) {
-        sse_send(c->stream, NULL, NULL, buf_data(o->buf), o->buf->len);
-        return;
-    }
-    timer_start(c->keepalive, SSE_KEEPALIVE_MS);
-    mux_chunk(c, buf_data(o->buf), o->buf->len);
-}
-
-void cf_stream_end(struct cf_call *c)
-{
-    c->ops = NULL;
-    if (c->mux != NULL)
-        mux_respond(c, 200, NULL);
-    else
-        http_stream_end(c->stream);
-    cf_call_free(c);
+    call_event(c, NULL, o->buf);
 }

@@ -11,11 +11,11 @@
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_exec.h"
 #include "dialects/cloudflare/cf_launch.h"
-#include "engine/stream/viewer.h"
+#include "dialects/common/follow.h"
 
 /* --- events with output ----------------------------------------------------------------------- */
 
-static void send_text(struct cf_call *c, bool is_err, const char *text, size_t len,
+static void send_text(struct call *c, bool is_err, const char *text, size_t len,
                       const char *process_id)
 {
     struct json_out o = cf_event(c, is_err ? "stderr" : "stdout");
@@ -27,7 +27,7 @@ static void send_text(struct cf_call *c, bool is_err, const char *text, size_t l
     cf_event_send(c, &o);
 }
 
-void cf_send_output(struct cf_call *c, struct cf_text *t, const struct slice *s,
+void cf_send_output(struct call *c, struct cf_text *t, const struct slice *s,
                     const char *process_id)
 {
     bool is_err = s->stream == STREAM_STDERR;
@@ -39,7 +39,7 @@ void cf_send_output(struct cf_call *c, struct cf_text *t, const struct slice *s,
     buf_fini(&whole);
 }
 
-void cf_send_output_end(struct cf_call *c, struct cf_text *t, const char *process_id)
+void cf_send_output_end(struct call *c, struct cf_text *t, const char *process_id)
 {
     for (int is_err = 0; is_err < 2; is_err++) {
         struct buf rest = {0};
@@ -51,7 +51,7 @@ void cf_send_output_end(struct cf_call *c, struct cf_text *t, const char *proces
     }
 }
 
-void cf_send_gap(struct cf_call *c, uint64_t from, uint64_t to, const char *process_id)
+void cf_send_gap(struct call *c, uint64_t from, uint64_t to, const char *process_id)
 {
     char text[100];
     int n = snprintf(text, sizeof text, "[%llu bytes of output are no longer held]\n",
@@ -62,121 +62,97 @@ void cf_send_gap(struct cf_call *c, uint64_t from, uint64_t to, const char *proc
 
 /* --- a process -------------------------------------------------------------------------------- */
 
-struct cf_stream_log {
-    struct cf_call *call;
-    struct process *process; /* referenced */
-    struct viewer *viewer;
+struct cf_stream {
+    struct follow follow;
     struct cf_text text;
     char *id;
 };
 
-static void log_free(struct cf_stream_log *l)
+static struct cf_stream *stream_of(struct follow *f)
 {
-    viewer_detach(l->viewer);
-    process_unref(l->process);
-    free(l->id);
-    free(l);
+    return list_entry(f, struct cf_stream, follow);
 }
 
-static void log_closed(void *arg, enum cf_close_reason why)
+static void stream_release(struct follow *f)
 {
-    (void)why;
-    log_free(arg);
+    free(stream_of(f)->id);
 }
 
-static void log_drain(void *arg)
+static void stream_bytes(struct follow *f, const struct slice *s)
 {
-    struct cf_stream_log *l = arg;
-
-    viewer_pump(l->viewer);
+    cf_send_output(&f->call, &stream_of(f)->text, s, stream_of(f)->id);
 }
 
-static const struct cf_wait_ops wait_ops = {.closed = log_closed, .drain = log_drain};
-
-static bool log_ready(void *arg)
+static void stream_gap(struct follow *f, uint64_t from, uint64_t to)
 {
-    struct cf_stream_log *l = arg;
-
-    return cf_stream_ready(l->call);
+    cf_send_gap(&f->call, from, to, stream_of(f)->id);
 }
 
-static void log_bytes(void *arg, const struct slice *s)
+static bool stream_exited(struct follow *f, const struct exit_record *x)
 {
-    struct cf_stream_log *l = arg;
-
-    cf_send_output(l->call, &l->text, s, l->id);
-}
-
-static void log_gap(void *arg, uint64_t from, uint64_t to)
-{
-    struct cf_stream_log *l = arg;
-
-    cf_send_gap(l->call, from, to, l->id);
-}
-
-static void log_exited(void *arg, const struct exit_record *x)
-{
-    struct cf_stream_log *l = arg;
+    struct cf_stream *l = stream_of(f);
     struct process_view v;
     struct json_out o;
     char text[80];
 
-    process_view(l->process, &v);
-    cf_send_output_end(l->call, &l->text, l->id);
+    process_view(f->process, &v);
+    cf_send_output_end(&f->call, &l->text, l->id);
     snprintf(text, sizeof text, "Process %s with exit code %d", cf_process_status(&v),
              x->exit_code);
-    o = cf_event(l->call, "exit");
+    o = cf_event(&f->call, "exit");
     json_kstr(&o, "processId", l->id);
     json_kint(&o, "exitCode", x->exit_code);
     json_kstr(&o, "data", text);
-    cf_event_send(l->call, &o);
-    cf_stream_end(l->call);
-    log_free(l);
+    cf_event_send(&f->call, &o);
+    return true;
 }
 
-static const struct viewer_ops viewer_ops = {
-    .ready = log_ready,
-    .bytes = log_bytes,
-    .gap = log_gap,
-    .exited = log_exited,
+/* The stream just ends: the process keeps running. */
+static void stream_drain(struct follow *f)
+{
+    (void)f;
+}
+
+static const struct follow_ops follow_ops = {
+    .bytes = stream_bytes,
+    .gap = stream_gap,
+    .exited = stream_exited,
+    .drain = stream_drain,
+    .release = stream_release,
 };
 
-static void log_begin(struct cf_stream_log *l)
+static void no_cache(struct http_request *rq)
 {
-    struct process_view v;
-    struct json_out o;
-
-    process_view(l->process, &v);
-    cf_stream_begin(l->call);
-    o = cf_event(l->call, "process_info");
-    json_kstr(&o, "processId", l->id);
-    cf_write_command(&o, "command", &v);
-    json_kstr(&o, "status", cf_process_status(&v));
-    cf_event_send(l->call, &o);
+    http_add_header(rq, "Cache-Control", "no-cache");
 }
 
-void cf_process_stream(struct cf_call *c)
+void cf_process_stream(struct cf_request *q)
 {
-    const struct viewer_options options = {.since = SINCE_OFFSET,
-                                           .read_only = true,
-                                           .guest = cf_call_role(c) < ROLE_TYPE,
-                                           .verbatim = true,
-                                           .only_stream = -1};
-    struct process *p = cf_process_of(c);
+    const struct follow_open open = {
+        .viewer = {.since = SINCE_OFFSET,
+                   .guest = q->role < ROLE_TYPE,
+                   .verbatim = true,
+                   .only_stream = -1},
+        .headers = no_cache,
+    };
+    struct process *p = cf_process_of(q);
+    struct process_view v;
+    struct cf_stream *l;
     struct hf_error err;
-    struct cf_stream_log *l;
+    struct json_out o;
 
     if (p == NULL)
         return;
-    l = hf_xalloc(sizeof *l);
-    l->call = c;
-    l->process = process_ref(p);
-    l->id = hf_xstrdup(cf_process_id(cf_call_cf(c), p));
-    if (viewer_attach(p, &options, &viewer_ops, l, &l->viewer, &err) < 0) {
-        log_free(l);
-        cf_error(c, &err);
+    l = cf_begin(q, &follow_kind, sizeof *l);
+    l->id = hf_xstrdup(cf_process_id(q->cf, p));
+    if (follow_attach(&l->follow, &follow_ops, p, &open, &err) < 0) {
+        cf_error(q->call, &err);
         return;
     }
-    cf_wait(c, &wait_ops, l);
-    log_begin(l);
+    process_view(p, &v);
+    o = cf_event(q->call, "process_info");
+    json_kstr(&o, "processId", l->id);
+    cf_write_command(&o, "command", &v);
+    json_kstr(&o, "status", cf_process_status(&v));
+    cf_event_send(q->call, &o);
 }

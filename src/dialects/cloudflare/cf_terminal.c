@@ -60,7 +60,7 @@ static void send_chunk(struct console *c, const char *bytes, size_t len, const u
     else
         json_kstr(&o, "cursor", CURSOR_SCREEN);
     json_ku64(&o, "byteLength", len);
-    cf_message_send(c, &o);
+    console_send_json(c, &o);
     ws_send(console_ws(c), WS_BINARY, &iov, 1);
 }
 
@@ -82,7 +82,7 @@ static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
         return;
     o = message(c, "truncated");
     json_kstr(&o, "cursor", CURSOR_SCREEN);
-    cf_message_send(c, &o);
+    console_send_json(c, &o);
 }
 
 static void terminal_snapshot(struct console *c, uint64_t offset, size_t len)
@@ -113,7 +113,7 @@ static void terminal_exited(struct console *c, const struct exit_record *x)
         json_kint(&o, "signal", x->signum);
     json_kbool(&o, "timedOut", x->kind == EXIT_TIMED_OUT);
     json_close(&o, '}');
-    cf_message_send(c, &o);
+    console_send_json(c, &o);
     console_close(c, 1000, "Terminal exited");
 }
 
@@ -182,7 +182,7 @@ static void send_ready(struct console *c, const char *cursor)
 
     if (cursor != NULL)
         json_kstr(&o, "cursor", cursor);
-    cf_message_send(c, &o);
+    console_send_json(c, &o);
 }
 
 /* False: not a cursor of ours. */
