@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_api.c - the routes of the route API, by HTTP and through the multiplex, and the decoding of
- * their requests. Layer: dialects.
+ * cf_api.c - the routes of the route API, by HTTP and through the multiplex. Layer: dialects.
  */
 #include <string.h>
 
 #include "base/mem.h"
-#include "dialects/cloudflare/cf_exec.h"
-#include "dialects/cloudflare/cf_session.h"
+#include "dialects/cloudflare/cf_request.h"
 
 static void ping(struct cf_request *q)
 {
@@ -134,49 +132,4 @@ void cf_api(struct http_request *rq)
     buf_printf(&path, "/%s?%s", http_param(rq, "*"), http_query_raw(rq));
     cf_dispatch(&q, http_method(rq), buf_cstr(&path));
     buf_fini(&path);
-}
-
-/* --- decoding ------------------------------------------------------------------------------ */
-
-const char *cf_param(const struct cf_request *q, const char *name)
-{
-    return router_param_get(&q->match, name);
-}
-
-const char *cf_query(const struct cf_request *q, const char *name)
-{
-    return query_get(&q->query, name);
-}
-
-const char *cf_session_id(const struct cf_request *q)
-{
-    const char *id = json_string_value(json_object_get(q->body, "sessionId"));
-
-    if (id == NULL)
-        id = q->session;
-    if (id == NULL)
-        id = cf_query(q, "session");
-    if (id == NULL)
-        id = cf_query(q, "sessionId");
-    return id != NULL && id[0] != '\0' ? id : CF_DEFAULT_SESSION;
-}
-
-const char *cf_session_or_none(const struct cf_request *q)
-{
-    const char *id = cf_session_id(q);
-
-    return strcmp(id, CF_NO_SESSION) != 0 ? id : NULL;
-}
-
-bool cf_decode(struct cf_request *q, const struct json_field *fields, size_t count, void *target)
-{
-    struct hf_error err = {0};
-
-    if (!json_is_object(q->body))
-        hf_fail(&err, HF_E_bad_type, "the body must be a JSON object");
-    else if (json_decode_known(q->body, fields, count, target, &err) == 0)
-        return true;
-    cf_fail_about(cf_call(q), 400, "VALIDATION_FAILED", err.detail,
-                  err.field[0] != '\0' ? "field" : NULL, err.field);
-    return false;
 }

@@ -5,13 +5,10 @@
 #include "dialects/cloudflare/cf_bridge.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/crypto.h"
-#include "base/mem.h"
 #include "base/text.h"
-#include "dialects/cloudflare/cf_pty.h"
 #include "dialects/common/call.h"
 
 #define SANDBOX_ID_BYTES 10 /* random bytes: 16 characters */
@@ -89,39 +86,36 @@ json_t *bridge_decode(struct http_request *rq, const struct json_field *fields, 
 struct cf_bridge_creation {
     struct call call;
     struct cf_want want;
-    char *id; /* the name that the client knows */
 };
 
 static void creation_release(struct call *c)
 {
-    struct cf_bridge_creation *m = (struct cf_bridge_creation *)c;
-
-    cf_want_cancel(&m->want);
-    free(m->id);
+    cf_want_cancel(&((struct cf_bridge_creation *)c)->want);
 }
 
 static const struct call_kind creation_kind = {.release = creation_release};
 
+/* The client knows a session without its sandbox, whose name has no dot. */
 static void creation_done(void *arg, struct session *s, const struct hf_error *err)
 {
     struct cf_bridge_creation *m = arg;
+    const char *dot;
     struct json_out o;
 
     if (s == NULL) {
-        bridge_fail(call_end(&m->call), err);
+        call_fail(&m->call, err);
         return;
     }
-    o = dialect_reply_open(dialect_base_of(m->call.rq));
-    json_kstr(&o, "id", m->id);
+    dot = strchr(session_id(s), '.');
+    o = dialect_reply_open(m->call.base);
+    json_kstr(&o, "id", dot != NULL ? dot + 1 : session_id(s));
     call_send(&m->call, 200, &o);
 }
 
-static void creation_begin(struct http_request *rq, const struct cf_session_request *request,
-                           const char *id)
+static void creation_begin(struct http_request *rq, const struct cf_session_request *request)
 {
     struct cf_bridge_creation *m = call_begin(rq, &creation_kind, sizeof *m);
 
-    m->id = hf_xstrdup(id);
     m->want = (struct cf_want){.fn = creation_done, .arg = m};
     cf_session_make(cf_of(rq), request, &m->want);
 }
@@ -143,7 +137,7 @@ void cf_bridge_create(struct http_request *rq)
     if (body == NULL)
         return;
     random_id(id);
-    creation_begin(rq, &request, id);
+    creation_begin(rq, &request);
 }
 
 #define FIELD(n, k, m) CF_FIELD(struct cf_session_request, n, k, m, )
@@ -164,7 +158,7 @@ void cf_bridge_session_create(struct http_request *rq)
     name = request.id != NULL ? request.id : made;
     request.id = bridge_session(rq, sandbox, name, id);
     if (request.id != NULL)
-        creation_begin(rq, &request, name);
+        creation_begin(rq, &request);
 }
 
 /* --- delete sandboxes and sessions ------------------------------------------------------------ */

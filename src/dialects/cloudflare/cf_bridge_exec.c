@@ -43,11 +43,6 @@ static void exec_started(struct cf_run *r)
     cf_stream_begin(&r->call);
 }
 
-static bool exec_ready(struct cf_run *r)
-{
-    return call_is_ready(&r->call);
-}
-
 static void exec_bytes(struct cf_run *r, const struct slice *s)
 {
     bool is_err = s->stream == STREAM_STDERR;
@@ -70,7 +65,7 @@ static void exec_gap(struct cf_run *r, uint64_t from, uint64_t to)
 
 static void exec_failed(struct cf_run *r, const struct hf_error *err)
 {
-    bridge_fail(call_end(&r->call), err);
+    call_fail(&r->call, err);
 }
 
 static void exec_done(struct cf_run *r, const struct session_followed *f)
@@ -108,7 +103,6 @@ static void exec_drain(struct call *c)
 
 static const struct cf_run_ops run_ops = {
     .started = exec_started,
-    .ready = exec_ready,
     .bytes = exec_bytes,
     .gap = exec_gap,
     .failed = exec_failed,

@@ -5,7 +5,7 @@
  * A disconnect does not terminate the command: the platform keeps it running too, as it does a
  * session's shell. Layer: dialects.
  */
-#include "dialects/cloudflare/cf_exec.h"
+#include "dialects/cloudflare/cf_process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,18 +14,14 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_run.h"
-
-struct cf_exec_kept {
-    struct buf bytes;
-    uint64_t total;
-};
+#include "dialects/common/collect.h"
 
 struct cf_exec {
     struct cf_run run;
     char *session, *command;
     int64_t timeout_ms;
     bool sessionless;
-    struct cf_exec_kept out, err; /* of a plain call */
+    struct collect_kept out, err; /* of a plain call */
     struct cf_text text;          /* of a stream */
 };
 
@@ -46,12 +42,18 @@ static void exec_release(struct cf_run *r)
 
 static void exec_begin(struct cf_request *q, const struct cf_run_ops *ops)
 {
-    static const struct json_field fields[] = {CF_COMMAND_FIELDS};
+    static const struct json_field fields[] = {CF_COMMAND_FIELDS,
+                                               CF_LAUNCH_FIELD("background", BOOL, background)};
     struct cf_launch_request a = {0};
     struct cf_exec *e;
 
-    if (!cf_decode(q, fields, CF_COUNT(fields), &a))
+    /* A stream is never in the background. */
+    if (!cf_decode(q, fields, CF_COUNT(fields) - (ops->started != NULL), &a))
         return;
+    if (a.background) {
+        cf_process_start(q);
+        return;
+    }
     a.session = cf_session_or_none(q);
     e = cf_begin(q, &cf_run_kind, sizeof *e);
     e->sessionless = a.session == NULL;
@@ -63,32 +65,19 @@ static void exec_begin(struct cf_request *q, const struct cf_run_ops *ops)
 
 /* --- odd ends --------------------------------------------------------------------------------- */
 
-static void timeout_text(const struct cf_exec *e, char *out, size_t size)
+/* The reason why it has no exit status; NULL: it has one. */
+static const char *exec_wrong(const struct cf_exec *e, const struct session_followed *f, char *text,
+                              size_t size)
 {
+    if (f->exit.kind == EXIT_LOST)
+        return "the command's exit status is unknown";
+    if (f->exit.kind != EXIT_TIMED_OUT)
+        return NULL;
     if (e->timeout_ms > 0)
-        snprintf(out, size, "Command timed out after %lld ms", (long long)e->timeout_ms);
+        snprintf(text, size, "Command timed out after %lld ms", (long long)e->timeout_ms);
     else
-        snprintf(out, size, "Command timed out");
-}
-
-/* True if it did not end with an exit status; the call has been replied to. */
-static bool exec_odd_end(struct cf_exec *e, const struct session_followed *f)
-{
-    struct call *c = &e->run.call;
-    char text[200];
-
-    if (f->exit.kind == EXIT_TIMED_OUT && !e->sessionless) {
-        timeout_text(e, text, sizeof text);
-        cf_fail(c, 500, "COMMAND_EXECUTION_ERROR", text);
-    } else if (f->exit.kind == EXIT_LOST) {
-        cf_fail(c, 500, "COMMAND_EXECUTION_ERROR", "the command's exit status is unknown");
-    } else if (f->shell_ended) {
-        snprintf(text, sizeof text, "The command ended the shell of session '%.100s'", e->session);
-        cf_fail_about(c, 410, "SESSION_TERMINATED", text, "sessionId", e->session);
-    } else {
-        return false;
-    }
-    return true;
+        snprintf(text, size, "Command timed out");
+    return text;
 }
 
 static void exec_failed(struct cf_run *r, const struct hf_error *err)
@@ -104,11 +93,8 @@ static void exec_failed(struct cf_run *r, const struct hf_error *err)
 static void plain_bytes(struct cf_run *r, const struct slice *s)
 {
     struct cf_exec *e = exec_of(r);
-    struct cf_exec_kept *k = s->stream == STREAM_STDERR ? &e->err : &e->out;
-    size_t room = LIMIT_CF_OUTPUT_BYTES - k->bytes.len;
 
-    buf_put(&k->bytes, s->bytes, s->len < room ? s->len : room);
-    k->total += s->len;
+    collect_keep(s->stream == STREAM_STDERR ? &e->err : &e->out, s, LIMIT_CF_OUTPUT_BYTES);
 }
 
 static void plain_gap(struct cf_run *r, uint64_t from, uint64_t to)
@@ -117,7 +103,7 @@ static void plain_gap(struct cf_run *r, uint64_t from, uint64_t to)
 }
 
 /* Never omit output silently. */
-static void write_kept(struct json_out *o, const char *key, struct cf_exec_kept *k)
+static void write_kept(struct json_out *o, const char *key, struct collect_kept *k)
 {
     if (k->total > k->bytes.len)
         buf_printf(&k->bytes, "\n[%llu more bytes omitted]\n",
@@ -126,22 +112,10 @@ static void write_kept(struct json_out *o, const char *key, struct cf_exec_kept 
     json_strn(o, buf_data(&k->bytes), k->bytes.len);
 }
 
-static void plain_done(struct cf_run *r, const struct session_followed *f)
+static void plain_reply(struct cf_exec *e, int code)
 {
-    struct cf_exec *e = exec_of(r);
-    int code = f->exit.exit_code;
-    struct json_out o;
-    char text[80];
+    struct json_out o = dialect_reply_open(e->run.call.base);
 
-    if (exec_odd_end(e, f))
-        return;
-    if (f->exit.kind == EXIT_TIMED_OUT) {
-        timeout_text(e, text, sizeof text);
-        buf_printf(&e->err.bytes, "%s\n", text);
-        e->err.total = e->err.bytes.len;
-        code = CF_TIMEOUT_CODE;
-    }
-    o = dialect_reply_open(r->call.base);
     json_kbool(&o, "success", code == 0);
     json_kint(&o, "exitCode", code);
     write_kept(&o, "stdout", &e->out);
@@ -149,7 +123,28 @@ static void plain_done(struct cf_run *r, const struct session_followed *f)
     json_kstr(&o, "command", e->command);
     json_kint(&o, "duration", 0);
     json_kstr(&o, "sessionId", e->session);
-    cf_send(&r->call, 200, &o);
+    cf_send(&e->run.call, 200, &o);
+}
+
+/* A time-out is an exit status of a command without a session only. */
+static void plain_done(struct cf_run *r, const struct session_followed *f)
+{
+    struct cf_exec *e = exec_of(r);
+    char text[200];
+    const char *wrong = exec_wrong(e, f, text, sizeof text);
+
+    if (wrong != NULL && f->exit.kind == EXIT_TIMED_OUT && e->sessionless) {
+        buf_printf(&e->err.bytes, "%s\n", wrong);
+        e->err.total = e->err.bytes.len;
+        plain_reply(e, CF_TIMEOUT_CODE);
+    } else if (wrong != NULL) {
+        cf_fail(&r->call, 500, "COMMAND_EXECUTION_ERROR", wrong);
+    } else if (f->shell_ended) {
+        snprintf(text, sizeof text, "The command ended the shell of session '%.100s'", e->session);
+        cf_fail_about(&r->call, 410, "SESSION_TERMINATED", text, "sessionId", e->session);
+    } else {
+        plain_reply(e, f->exit.exit_code);
+    }
 }
 
 void cf_execute(struct cf_request *q)
@@ -162,17 +157,8 @@ void cf_execute(struct cf_request *q)
         .drain = cf_drain,
         .release = exec_release,
     };
-    struct background {
-        bool wanted;
-    } b = {false};
-    static const struct json_field field = CF_FIELD(struct background, "background", BOOL, wanted);
 
-    if (!cf_decode(q, &field, 1, &b))
-        return;
-    if (b.wanted)
-        cf_process_start(q);
-    else
-        exec_begin(q, &ops);
+    exec_begin(q, &ops);
 }
 
 /* --- a stream of output ----------------------------------------------------------------------- */
@@ -189,11 +175,6 @@ static void stream_started(struct cf_run *r)
     cf_event_send(&r->call, &o);
 }
 
-static bool stream_ready(struct cf_run *r)
-{
-    return call_is_ready(&r->call);
-}
-
 static void stream_bytes(struct cf_run *r, const struct slice *s)
 {
     cf_send_output(&r->call, &exec_of(r)->text, s, NULL);
@@ -204,22 +185,11 @@ static void stream_gap(struct cf_run *r, uint64_t from, uint64_t to)
     cf_send_gap(&r->call, from, to, NULL);
 }
 
-static const char *stream_error(const struct cf_exec *e, const struct session_followed *f,
-                                char *text, size_t size)
-{
-    if (f->exit.kind == EXIT_LOST)
-        return "the command's exit status is unknown";
-    if (f->exit.kind != EXIT_TIMED_OUT)
-        return NULL;
-    timeout_text(e, text, size);
-    return text;
-}
-
 static void stream_done(struct cf_run *r, const struct session_followed *f)
 {
     struct cf_exec *e = exec_of(r);
     char text[80];
-    const char *wrong = stream_error(e, f, text, sizeof text);
+    const char *wrong = exec_wrong(e, f, text, sizeof text);
     struct json_out o;
 
     cf_send_output_end(&r->call, &e->text, NULL);
@@ -238,7 +208,6 @@ void cf_execute_stream(struct cf_request *q)
 {
     static const struct cf_run_ops ops = {
         .started = stream_started,
-        .ready = stream_ready,
         .bytes = stream_bytes,
         .gap = stream_gap,
         .failed = exec_failed,

@@ -100,7 +100,6 @@ struct cf_launch_plan {
     const char **args;
     size_t arg_count;
     struct spec_env *env;
-    size_t env_count;
     struct buf names, cwd;
 };
 
@@ -145,45 +144,37 @@ static void put_program(struct cf_launch_plan *p, const struct cf_launch_request
 
 static void plan_program(struct cf_launch_plan *p, const struct cf_launch *l, const char *shell)
 {
+    const char *prefix[] = {shell, "-c", boot, shell, l->file, buf_cstr(&p->names)};
+
     p->args = hf_xalloc((json_array_size(l->request.argv) + 10) * sizeof *p->args);
-    if (l->file != NULL) {
-        put_arg(p, shell);
-        put_arg(p, "-c");
-        put_arg(p, boot);
-        put_arg(p, shell);
-        put_arg(p, l->file);
-        put_arg(p, buf_cstr(&p->names));
-    }
+    for (size_t i = 0; l->file != NULL && i < CF_COUNT(prefix); i++)
+        put_arg(p, prefix[i]);
     put_program(p, &l->request, shell);
     p->spec.command = p->args[0];
     p->spec.args = p->args + 1;
     p->spec.arg_count = p->arg_count - 1;
 }
 
-/* The session's own variables come with the file, if there is one. */
+/* The terminal's, the session's unless they come with the file, and the request's own. */
 static int plan_env(struct cf_launch_plan *p, const struct cf_launch *l, const struct session *s,
                     struct hf_error *err)
 {
     const struct session_spec *d = s != NULL && l->file == NULL ? session_definition(s) : NULL;
-    size_t more = (d != NULL ? d->env_count : 0) + 1, requested;
-    struct spec_env *own;
-    int rc = cf_env(l->request.env, more, &own, &requested, err);
+    size_t defined = d != NULL ? d->env_count : 0, more = defined + l->request.pty, own;
+    int rc = cf_env(l->request.env, more, &p->env, &own, err);
 
     if (rc < 0)
         return rc;
-    p->env = hf_xalloc((requested + more) * sizeof *p->env);
+    memmove(p->env + more, p->env, own * sizeof *p->env);
     if (l->request.pty)
-        p->env[p->env_count++] = (struct spec_env){"TERM", "xterm-256color"};
-    for (size_t i = 0; d != NULL && i < d->env_count; i++)
-        p->env[p->env_count++] = d->env[i];
-    for (size_t i = 0; i < requested; i++)
-        p->env[p->env_count++] = own[i];
-    free(own);
-    buf_puts(&p->names, "HOLDFAST_PROCESS_ID");
-    for (size_t i = 0; i < p->env_count; i++)
-        buf_printf(&p->names, " %s", p->env[i].name);
+        p->env[0] = (struct spec_env){"TERM", "xterm-256color"};
+    for (size_t i = 0; i < defined; i++)
+        p->env[l->request.pty + i] = d->env[i];
     p->spec.env = p->env;
-    p->spec.env_count = p->env_count;
+    p->spec.env_count = more + own;
+    buf_puts(&p->names, "HOLDFAST_PROCESS_ID");
+    for (size_t i = 0; i < p->spec.env_count; i++)
+        buf_printf(&p->names, " %s", p->env[i].name);
     return 0;
 }
 

@@ -26,6 +26,7 @@ struct cf_launch_request {
     bool pty, kill_on_detach;
     bool stdin_pipe; /* input will follow; else there is none */
     bool impatient;  /* do not wait for a command that runs in the session */
+    bool background; /* the client wants no output */
     bool helper;     /* visible to the owner only (spec.h) */
     int64_t rows, cols, history_bytes;
 };

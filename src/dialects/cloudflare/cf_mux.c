@@ -16,18 +16,13 @@
 #include "transport/sse.h"
 #include "transport/ws.h"
 
-struct cf_mux_held {
-    struct list link;
-    struct buf text;
-};
-
 struct cf_mux {
     struct pending pending;
     struct cf *cf;
     struct ws *ws;
     struct list lanes; /* struct cf_mux_lane */
     size_t count;
-    struct list held; /* struct cf_mux_held: to be sent */
+    struct buf held; /* messages to be sent, each after its length in a size_t */
     bool paused;
 };
 
@@ -40,13 +35,6 @@ struct cf_mux_lane {
     struct timer *keepalive; /* of a stream; NULL: none */
 };
 
-static void held_free(struct cf_mux_held *h)
-{
-    list_remove(&h->link);
-    buf_fini(&h->text);
-    free(h);
-}
-
 static struct cf_mux_lane *lane_first(const struct cf_mux *m)
 {
     return list_entry(m->lanes.next, struct cf_mux_lane, link);
@@ -56,8 +44,7 @@ static void mux_end(struct cf_mux *m)
 {
     while (!list_is_empty(&m->lanes))
         call_leave(lane_first(m)->carrier.call);
-    while (!list_is_empty(&m->held))
-        held_free(list_entry(m->held.next, struct cf_mux_held, link));
+    buf_fini(&m->held);
     pending_fini(&m->pending);
     free(m);
 }
@@ -74,22 +61,62 @@ static const struct pending_kind mux_kind = {.drain = NULL, .free = mux_free};
 
 static bool mux_ready(const struct cf_mux *m)
 {
-    return list_is_empty(&m->held) && ws_ready(m->ws);
+    return m->held.len == 0 && ws_ready(m->ws);
 }
 
 static void mux_send(struct cf_mux *m, const struct buf *text)
 {
-    struct cf_mux_held *h;
-
     if (mux_ready(m)) {
         ws_send_text(m->ws, buf_data(text), text->len);
         return;
     }
-    h = hf_xalloc(sizeof *h);
-    buf_put(&h->text, buf_data(text), text->len);
-    list_append(&m->held, &h->link);
+    buf_put(&m->held, &text->len, sizeof text->len);
+    buf_put(&m->held, buf_data(text), text->len);
     m->paused = true;
     ws_pause(m->ws);
+}
+
+static void mux_send_held(struct cf_mux *m)
+{
+    size_t at = 0, len;
+
+    for (; at < m->held.len && ws_ready(m->ws); at += len) {
+        memcpy(&len, buf_data(&m->held) + at, sizeof len);
+        at += sizeof len;
+        ws_send_text(m->ws, buf_data(&m->held) + at, len);
+    }
+    buf_drop(&m->held, at);
+}
+
+/* {"type":…,"id":…, and room for more, in the frame buffer: the scratch buffer has the content. */
+static struct json_out frame_open(struct cf_mux *m, const char *type, const char *id)
+{
+    struct json_out o;
+
+    buf_clear(&m->cf->frame);
+    json_out_init(&o, &m->cf->frame);
+    json_open(&o, '{');
+    json_kstr(&o, "type", type);
+    if (id != NULL)
+        json_kstr(&o, "id", id);
+    return o;
+}
+
+static void frame_send(struct cf_mux *m, struct json_out *o)
+{
+    json_close(o, '}');
+    mux_send(m, o->buf);
+}
+
+static void mux_error(struct cf_mux *m, const char *id, const char *code, const char *message,
+                      int status)
+{
+    struct json_out o = frame_open(m, "error", id);
+
+    json_kstr(&o, "code", code);
+    json_kstr(&o, "message", message);
+    json_kint(&o, "status", status);
+    frame_send(m, &o);
 }
 
 static void mux_on_drain(void *arg)
@@ -97,12 +124,7 @@ static void mux_on_drain(void *arg)
     struct cf_mux *m = arg;
     struct list *it, *tmp;
 
-    while (!list_is_empty(&m->held) && ws_ready(m->ws)) {
-        struct cf_mux_held *h = list_entry(m->held.next, struct cf_mux_held, link);
-
-        ws_send_text(m->ws, buf_data(&h->text), h->text.len);
-        held_free(h);
-    }
+    mux_send_held(m);
     if (!mux_ready(m))
         return;
     if (m->paused) {
@@ -113,21 +135,6 @@ static void mux_on_drain(void *arg)
         call_room(list_entry(it, struct cf_mux_lane, link)->carrier.call);
 }
 
-static void mux_error(struct cf_mux *m, const char *id, const char *code, const char *message,
-                      int status)
-{
-    struct json_out o = dialect_reply_open(&m->cf->base);
-
-    json_kstr(&o, "type", "error");
-    if (id != NULL)
-        json_kstr(&o, "id", id);
-    json_kstr(&o, "code", code);
-    json_kstr(&o, "message", message);
-    json_kint(&o, "status", status);
-    json_close(&o, '}');
-    mux_send(m, o.buf);
-}
-
 /* --- calls ---------------------------------------------------------------------------------- */
 
 static struct cf_mux_lane *lane_of(struct call_carrier *k)
@@ -135,29 +142,10 @@ static struct cf_mux_lane *lane_of(struct call_carrier *k)
     return list_entry(k, struct cf_mux_lane, carrier);
 }
 
-/* {"type":…,"id":…, and room for more, in the frame buffer: the scratch buffer has the content. */
-static struct json_out lane_open(const struct cf_mux_lane *l, const char *type)
-{
-    struct buf *frame = &l->mux->cf->frame;
-    struct json_out o;
-
-    buf_clear(frame);
-    json_out_init(&o, frame);
-    json_open(&o, '{');
-    json_kstr(&o, "type", type);
-    json_kstr(&o, "id", l->id);
-    return o;
-}
-
-static void lane_close(struct cf_mux_lane *l, struct json_out *o)
-{
-    json_close(o, '}');
-    mux_send(l->mux, o->buf);
-}
-
 static void lane_reply(struct call_carrier *k, int status, const struct buf *body)
 {
-    struct json_out o = lane_open(lane_of(k), "response");
+    const struct cf_mux_lane *l = lane_of(k);
+    struct json_out o = frame_open(l->mux, "response", l->id);
 
     json_kint(&o, "status", status);
     if (body != NULL) {
@@ -165,16 +153,16 @@ static void lane_reply(struct call_carrier *k, int status, const struct buf *bod
         json_raw(&o, buf_data(body), body->len);
     }
     json_kbool(&o, "done", true);
-    lane_close(lane_of(k), &o);
+    frame_send(l->mux, &o);
 }
 
 static void lane_chunk(struct cf_mux_lane *l, const char *data, size_t len)
 {
-    struct json_out o = lane_open(l, "stream");
+    struct json_out o = frame_open(l->mux, "stream", l->id);
 
     json_key(&o, "data");
     json_strn(&o, data, len);
-    lane_close(l, &o);
+    frame_send(l->mux, &o);
 }
 
 /* The client abandons a stream that is silent for too long; it skips empty events. */
@@ -333,7 +321,6 @@ void cf_mux(struct http_request *rq)
 
     m->cf = cf_of(rq);
     list_init(&m->lanes);
-    list_init(&m->held);
     pending_init(&m->pending, &m->cf->base.pending, &mux_kind);
     m->ws = ws_accept(rq, NULL, &ws_ops, m);
     if (m->ws == NULL)

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/cloudflare/cf_exec.h"
+#include "dialects/cloudflare/cf_process.h"
 #include "dialects/common/collect.h"
 #include "engine/ports.h"
 
@@ -32,10 +32,11 @@ struct cf_port_watch {
     struct port_watch port;
     struct process *process; /* referenced; NULL: any listener */
     struct exit_waiter exit;
-    struct timer *timer;     /* until the next probe */
-    struct collect *probing; /* NULL: no probe is under way */
-    char *path;              /* NULL: a listener is enough */
-    int64_t interval, status_min, status_max;
+    struct timer *timer;              /* until the next probe */
+    struct collect *probing;          /* NULL: no probe is under way */
+    char *probe_path;                 /* NULL: a listener is enough */
+    const char *mode, *path, *wanted; /* borrowed from the body while it is decoded */
+    int64_t number, interval, status_min, status_max;
 };
 
 static void watching_release(struct call *c)
@@ -48,7 +49,7 @@ static void watching_release(struct call *c)
     exit_waiter_cancel(&w->exit);
     timer_close(w->timer);
     process_unref(w->process);
-    free(w->path);
+    free(w->probe_path);
 }
 
 static const struct call_kind watching_kind = {.release = watching_release, .drain = cf_drain};
@@ -115,7 +116,7 @@ static void watching_probe(struct timer *t, void *arg)
 {
     struct cf_port_watch *w = arg;
     char port[8];
-    const char *args[] = {"-c", probe, "probe", port, w->path};
+    const char *args[] = {"-c", probe, "probe", port, w->probe_path};
     struct spawn_spec spec;
     struct hf_error err;
 
@@ -138,7 +139,7 @@ static void watching_on_port(void *arg, struct port_watch *p)
     struct json_out o;
 
     (void)p;
-    if (w->path != NULL) {
+    if (w->probe_path != NULL) {
         watching_probe(NULL, w);
         return;
     }
@@ -159,85 +160,78 @@ static bool path_is_fine(const char *path)
     return true;
 }
 
-struct watch_request {
-    const char *mode, *path, *process;
-    int64_t port, interval, status_min, status_max;
-};
-
-#define FIELD(n, k, m, ...) CF_FIELD(struct watch_request, n, k, m, __VA_ARGS__)
+#define FIELD(n, k, m, ...) CF_FIELD(struct cf_port_watch, n, k, m, __VA_ARGS__)
 
 static const struct json_field fields[] = {
-    FIELD("port", INT, port, .min = 1, .max = 65535),
+    FIELD("port", INT, number, .min = 1, .max = 65535),
     FIELD("mode", STR, mode),
     FIELD("path", STR, path),
     FIELD("statusMin", INT, status_min, .max = 999),
     FIELD("statusMax", INT, status_max, .max = 999),
     FIELD("interval", INT, interval, .min = 100, .max = 10000),
-    FIELD("processId", STR, process),
+    FIELD("processId", STR, wanted),
 };
 
-/* False: replied. *p stays NULL for any listener. */
-static bool watching_decode(struct cf_request *q, struct watch_request *r, struct process **p)
+/* False: replied. */
+static bool watching_decode(struct cf_request *q, struct cf_port_watch *w)
 {
     bool http;
 
-    if (!cf_decode(q, fields, CF_COUNT(fields), r))
+    if (!cf_decode(q, fields, CF_COUNT(fields), w))
         return false;
-    http = strcmp(r->mode, "http") == 0;
-    if (r->port == 0 || (!http && strcmp(r->mode, "tcp") != 0) || !path_is_fine(r->path)) {
-        cf_fail(cf_call(q), 400, "VALIDATION_FAILED",
+    http = strcmp(w->mode, "http") == 0;
+    if (w->number == 0 || (!http && strcmp(w->mode, "tcp") != 0) || !path_is_fine(w->path)) {
+        cf_fail(q->call, 400, "VALIDATION_FAILED",
                 "a port, mode http or tcp, and a path are required");
         return false;
     }
     /* A token that may only watch starts no process and probes no server. */
     if (http && q->role < ROLE_OWN) {
-        cf_fail(cf_call(q), 403, "PERMISSION_DENIED", "this token may watch in mode tcp only");
+        cf_fail(q->call, 403, "PERMISSION_DENIED", "this token may watch in mode tcp only");
         return false;
     }
-    *p = r->process != NULL ? cf_find(q->cf, r->process) : NULL;
-    if (r->process != NULL && *p == NULL)
-        cf_fail_about(cf_call(q), 404, "PROCESS_NOT_FOUND", "Process not found", "processId",
-                      r->process);
-    return r->process == NULL || *p != NULL;
+    w->probe_path = http ? hf_xstrdup(w->path) : NULL;
+    if (w->wanted == NULL)
+        return true;
+    w->port.process = cf_find(q->cf, w->wanted);
+    if (w->port.process == NULL) {
+        cf_fail_about(q->call, 404, "PROCESS_NOT_FOUND", "Process not found", "processId",
+                      w->wanted);
+        return false;
+    }
+    w->process = process_ref(w->port.process);
+    return true;
 }
 
-static struct cf_port_watch *watching_new(struct cf_request *q, const struct watch_request *r,
-                                          struct process *p)
+static void watching_init(struct cf_port_watch *w)
 {
-    struct cf_port_watch *w = cf_begin(q, &watching_kind, sizeof *w);
-
-    w->process = p != NULL ? process_ref(p) : NULL;
-    w->path = strcmp(r->mode, "http") == 0 ? hf_xstrdup(r->path) : NULL;
-    w->interval = r->interval;
-    w->status_min = r->status_min;
-    w->status_max = r->status_max;
-    w->timer = timer_new(q->cf->base.loop, watching_probe, w);
+    w->mode = "http";
+    w->path = "/";
+    w->interval = 500;
+    w->status_min = 200;
+    w->status_max = 399;
+    w->timer = timer_new(w->call.base->loop, watching_probe, w);
     list_init(&w->exit.link);
     w->exit.fn = watching_on_exit;
     w->exit.arg = w;
-    w->port.port = (uint16_t)r->port;
-    w->port.process = p;
     w->port.any = true;
     w->port.fn = watching_on_port;
     w->port.arg = w;
-    return w;
 }
 
 void cf_port_watch(struct cf_request *q)
 {
-    struct watch_request r = {
-        .mode = "http", .path = "/", .interval = 500, .status_min = 200, .status_max = 399};
-    struct process *p = NULL;
-    struct cf_port_watch *w;
+    struct cf_port_watch *w = cf_begin(q, &watching_kind, sizeof *w);
     struct json_out o;
 
-    if (!watching_decode(q, &r, &p))
+    watching_init(w);
+    if (!watching_decode(q, w))
         return;
-    w = watching_new(q, &r, p);
+    w->port.port = (uint16_t)w->number;
     cf_stream_begin(&w->call);
     o = event(w, "watching");
     cf_event_send(&w->call, &o);
-    if (p != NULL)
-        process_wait_exit(p, &w->exit);
+    if (w->process != NULL)
+        process_wait_exit(w->process, &w->exit);
     engine_watch_port(q->cf->base.engine, &w->port);
 }

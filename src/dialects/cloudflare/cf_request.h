@@ -26,8 +26,6 @@ struct cf_request {
 };
 
 /* --- decoding ----------------------------------------------------------------------- */
-const char *cf_param(const struct cf_request *q, const char *name);
-const char *cf_query(const struct cf_request *q, const char *name);
 /* From the body, the header or the query; else the default session. */
 const char *cf_session_id(const struct cf_request *q);
 /* The same; NULL: the client wants a fresh shell. */
@@ -52,6 +50,9 @@ void cf_fail(struct call *c, int status, const char *code, const char *message);
 void cf_fail_about(struct call *c, int status, const char *code, const char *message,
                    const char *key, const char *value);
 void cf_error(struct call *c, const struct hf_error *err);
+/* The object that these send, still open. */
+struct json_out cf_failure(struct dialect_base *b, int status, const char *code,
+                           const char *message, const char *key, const char *value);
 /* The `drain` of each kind: ends the stream, or reports that what was started keeps running. */
 void cf_drain(struct call *c);
 
@@ -65,8 +66,23 @@ void cf_event_send(struct call *c, struct json_out *o);
 void cf_dispatch(struct cf_request *q, unsigned method, const char *raw_path);
 unsigned cf_method(const char *name); /* 0: unknown */
 
-/* The calls behind "/api", dispatched by cf_dispatch(). Their handlers are private to cf_api.c. */
+/* The calls behind "/api", dispatched by cf_dispatch(). */
 #define CF_API_ROWS 16
 extern const struct route cf_api_rows[CF_API_ROWS];
+
+void cf_session_create(struct cf_request *q);
+void cf_session_list(struct cf_request *q);
+void cf_session_delete(struct cf_request *q);
+void cf_execute(struct cf_request *q);
+void cf_execute_stream(struct cf_request *q);
+void cf_process_start(struct cf_request *q);
+void cf_process_list(struct cf_request *q);
+void cf_process_get(struct cf_request *q);
+void cf_process_kill(struct cf_request *q);
+void cf_process_kill_all(struct cf_request *q);
+void cf_process_logs(struct cf_request *q);
+void cf_process_stream(struct cf_request *q);
+void cf_terminal_create(struct cf_request *q);
+void cf_port_watch(struct cf_request *q);
 
 #endif

@@ -91,9 +91,9 @@ static void run_started(void *arg, const struct session_begin *b)
 
 static bool run_ready(void *arg)
 {
-    struct cf_run *r = arg;
+    const struct cf_run *r = arg;
 
-    return r->ops->ready == NULL || r->ops->ready(r);
+    return !r->call.streams || call_is_ready(&r->call);
 }
 
 static void run_bytes(void *arg, const struct slice *s)
@@ -205,10 +205,11 @@ static const struct viewer_ops viewer_ops = {
 
 static void run_on_launched(void *arg, struct process *p, const struct hf_error *err)
 {
-    const struct viewer_options o = viewer_own_client(0);
+    struct viewer_options o = viewer_own_client(0);
     struct cf_run *r = arg;
     struct hf_error why;
 
+    o.internal = !r->attached;
     r->launch = NULL;
     if (p == NULL) {
         run_failed(r, err);
@@ -230,6 +231,7 @@ void cf_run_begin(struct cf_run *r, const struct cf_run_ops *ops,
     r->ops = ops;
     r->timeout_ms = request->timeout_ms;
     r->grouped = request->group != NULL;
+    r->attached = request->kill_on_detach;
     r->want = (struct cf_want){.fn = run_on_session, .arg = r};
     if (request->session != NULL)
         run_in_session(r, request);

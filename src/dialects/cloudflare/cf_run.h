@@ -19,16 +19,18 @@ struct cf_run;
 
 /* Each may be NULL where a default is in brackets. */
 struct cf_run_ops {
-    void (*started)(struct cf_run *r); /* before any output [nothing] */
-    bool (*ready)(struct cf_run *r);   /* for output [always] */
+    /* Before any output. A run that streams begins its stream here: then output waits for room
+     * [nothing]. */
+    void (*started)(struct cf_run *r);
     void (*bytes)(struct cf_run *r, const struct slice *s);
     void (*gap)(struct cf_run *r, uint64_t from, uint64_t to); /* [ignored] */
     /* Exactly one of these, unless the call ends before; it ends the call. */
     void (*failed)(struct cf_run *r, const struct hf_error *err);
     void (*done)(struct cf_run *r, const struct session_followed *f);
     void (*drain)(struct call *c);
-    void (*release)(struct cf_run *r);        /* [nothing] */
-    bool end_if_disconnected, end_if_drained; /* terminate the command [it keeps running] */
+    void (*release)(struct cf_run *r); /* [nothing] */
+    /* Terminate the command [it keeps running]. */
+    bool end_if_disconnected, end_if_drained;
 };
 
 struct cf_run {
@@ -42,7 +44,8 @@ struct cf_run {
     struct cf_launch *launch;      /* or a process is being started */
     struct process *process;       /* referenced: the process that runs it */
     struct viewer *viewer;
-    bool grouped; /* it belongs to a session */
+    bool grouped;  /* it belongs to a session */
+    bool attached; /* it ends with its client, even if the worker dies: the viewer counts as one */
 };
 
 extern const struct call_kind cf_run_kind;

@@ -39,8 +39,4 @@ int64_t cf_session_timeout(const struct session *s);
 /* Is this the shell of a session, as opposed to a process that a client started? */
 bool cf_is_shell(struct cf *cf, struct process *p);
 
-void cf_session_create(struct cf_request *q);
-void cf_session_list(struct cf_request *q);
-void cf_session_delete(struct cf_request *q);
-
 #endif

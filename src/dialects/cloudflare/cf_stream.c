@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dialects/cloudflare/cf_exec.h"
 #include "dialects/cloudflare/cf_launch.h"
+#include "dialects/cloudflare/cf_process.h"
 #include "dialects/common/follow.h"
 
 /* --- events with output ----------------------------------------------------------------------- */

@@ -12,11 +12,7 @@
 
 static const char *text_of(const json_t *object, const char *name)
 {
-    const json_t *v = json_object_get(object, name);
-
-    if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v))
-        return NULL;
-    return json_string_value(v);
+    return json_text(json_object_get(object, name), name, NULL);
 }
 
 /* --- the multiplex ------------------------------------------------------------------------- */
@@ -96,12 +92,9 @@ enum cf_control cf_control_decode(const char *text, size_t len, int64_t *cols, i
 
 bool cf_is_argv(const json_t *v)
 {
-    for (size_t i = 0; i < json_array_size(v); i++) {
-        const json_t *word = json_array_get(v, i);
-
-        if (!json_is_string(word) || strlen(json_string_value(word)) != json_string_length(word))
+    for (size_t i = 0; i < json_array_size(v); i++)
+        if (json_text(json_array_get(v, i), "argv", NULL) == NULL)
             return false;
-    }
     return json_array_size(v) > 0 && json_string_length(json_array_get(v, 0)) > 0;
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "engine/stream/viewer.h"
+#include "dialects/common/file_read.h"
 
 /* --- shared ------------------------------------------------------------------------------ */
 
@@ -105,180 +105,12 @@ bool e2b_files_decode(struct http_request *rq, const char *operation, struct fil
 
 /* --- GET /files -------------------------------------------------------------------------- */
 
-#define ENTRY_LINE_BYTES (32 * 1024) /* an escaped path, and its parameters */
-
-struct e2b_files_download {
-    struct pending pending;
-    struct http_request *rq;  /* until the first byte */
-    struct http_stream *http; /* from then on */
-    struct process *process;  /* referenced; NULL until it has started */
-    struct viewer *viewer;
-    struct buf line, err; /* the entry that precedes the bytes; error output */
-};
-
-/* The rest is not needed: terminate the reader too. */
-static void download_free(struct pending *p)
+static void read_failed(struct http_request *rq, const char *text, size_t len)
 {
-    struct e2b_files_download *d = list_entry(p, struct e2b_files_download, pending);
-
-    viewer_detach(d->viewer);
-    process_unref(d->process);
-    buf_fini(&d->line);
-    buf_fini(&d->err);
-    pending_fini(p);
-    free(d);
-}
-
-static void download_give_up(struct e2b_files_download *d)
-{
-    if (d->process != NULL)
-        file_op_end(d->process);
-    download_free(&d->pending);
-}
-
-static void download_drain(struct pending *p)
-{
-    struct e2b_files_download *d = list_entry(p, struct e2b_files_download, pending);
-
-    if (d->http != NULL)
-        http_stream_abort(d->http);
-    else if (d->process != NULL)
-        e2b_plain_error(d->rq, 503, "the daemon is shutting down");
-    else
-        return; /* it is being started, and its callback comes soon */
-    download_give_up(d);
-}
-
-static const struct pending_kind download_kind = {.drain = download_drain, .free = download_free};
-
-static void on_drain(void *arg)
-{
-    viewer_pump(((struct e2b_files_download *)arg)->viewer);
-}
-
-static void on_disconnect(void *arg)
-{
-    struct e2b_files_download *d = arg;
-
-    d->rq = NULL;
-    if (d->process != NULL)
-        download_give_up(d);
-}
-
-static const struct http_stream_ops http_ops = {.on_drain = on_drain,
-                                                .on_disconnect = on_disconnect};
-
-static bool on_ready(void *arg)
-{
-    struct e2b_files_download *d = arg;
-
-    return d->http == NULL || http_stream_ready(d->http);
-}
-
-static void download_write(struct e2b_files_download *d, const char *bytes, size_t len)
-{
-    struct iovec iov = {(void *)(uintptr_t)bytes, len};
-
-    if (len > 0)
-        http_stream_write(d->http, &iov, 1);
-}
-
-/* The line confirms that the file could be opened; only then may the reply be a success. */
-static void download_head(struct e2b_files_download *d, const struct slice *s)
-{
-    const char *end = memchr(s->bytes, '\n', s->len);
-    size_t n = end != NULL ? (size_t)(end - s->bytes) + 1 : s->len;
-
-    if (d->line.len + n <= ENTRY_LINE_BYTES)
-        buf_put(&d->line, s->bytes, n);
-    if (end == NULL)
-        return;
-    d->http = http_stream_start(d->rq, 200, "application/octet-stream", &http_ops, d);
-    d->rq = NULL;
-    download_write(d, s->bytes + n, s->len - n);
-}
-
-static void on_bytes(void *arg, const struct slice *s)
-{
-    struct e2b_files_download *d = arg;
-
-    if (s->stream == STREAM_STDERR) {
-        if (d->err.len + s->len <= ENTRY_LINE_BYTES)
-            buf_put(&d->err, s->bytes, s->len);
-    } else if (d->http == NULL) {
-        download_head(d, s);
-    } else {
-        download_write(d, s->bytes, s->len);
-    }
-}
-
-static void on_gap(void *arg, uint64_t from, uint64_t to)
-{
-    (void)arg, (void)from, (void)to; /* a lossless viewer from 0 on misses nothing */
-}
-
-static void on_exited(void *arg, const struct exit_record *x)
-{
-    struct e2b_files_download *d = arg;
-    struct process *p = process_ref(d->process);
     struct file_fault f;
 
-    if (d->http != NULL && x->exit_code == 0) {
-        http_stream_end(d->http);
-    } else if (d->http != NULL) {
-        http_stream_abort(d->http);
-    } else {
-        e2b_file_fault(&f, buf_data(&d->err), d->err.len);
-        e2b_plain_error(d->rq, f.status, f.message);
-    }
-    download_free(&d->pending);
-    process_forget(p);
-    process_unref(p);
-}
-
-static const struct viewer_ops viewer_ops = {
-    .ready = on_ready,
-    .bytes = on_bytes,
-    .gap = on_gap,
-    .exited = on_exited,
-};
-
-static void on_spawned(void *arg, struct process *p, const struct hf_error *why)
-{
-    const struct viewer_options o = viewer_own(0);
-    struct e2b_files_download *d = arg;
-    struct hf_error err;
-
-    if (p != NULL)
-        d->process = process_ref(p);
-    if (d->rq == NULL) {
-        download_give_up(d);
-    } else if (p == NULL) {
-        e2b_error(d->rq, why);
-        download_free(&d->pending);
-    } else if (viewer_attach(p, &o, &viewer_ops, d, &d->viewer, &err) < 0) {
-        e2b_error(d->rq, &err);
-        download_give_up(d);
-    }
-}
-
-static void download_start(struct http_request *rq, const struct file_request *request)
-{
-    struct e2b *e = e2b_of(rq);
-    struct e2b_files_download *d = hf_xalloc(sizeof *d);
-    const char *args[FILE_OP_ARGS];
-    struct spawn_spec spec;
-    struct hf_error err;
-
-    d->rq = rq;
-    pending_init(&d->pending, &e->base.pending, &download_kind);
-    http_set_user(rq, d, on_disconnect);
-    file_op_spec(&spec, args, file_user(request), "read", request->path, NULL);
-    if (engine_spawn(e->base.engine, &spec, on_spawned, d, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        download_free(&d->pending);
-        e2b_error(rq, &err);
-    }
+    e2b_file_fault(&f, text, len);
+    e2b_plain_error(rq, f.status, f.message);
 }
 
 void e2b_files_get(struct http_request *rq)
@@ -289,7 +121,8 @@ void e2b_files_get(struct http_request *rq)
         if (request->path[0] == '\0')
             e2b_plain_error(rq, 400, "name the file with ?path=");
         else
-            download_start(rq, request);
+            file_read_begin(rq, file_user(request), request->path, read_failed,
+                            "the daemon is shutting down");
     }
     free(request);
 }

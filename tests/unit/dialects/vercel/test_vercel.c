@@ -37,18 +37,18 @@ TEST(a_command_is_a_program_with_arguments)
     struct hf_error err = {0};
 
     EXPECT_INT(vc_decode_command(&c, body, own, &err), 0);
-    EXPECT_STR(c.spec.command, "sh");
-    EXPECT_INT(c.spec.arg_count, 2);
-    EXPECT_STR(c.spec.args[1], "a b");
-    EXPECT_STR(c.spec.cwd, "/x");
-    EXPECT_INT(c.spec.env_count, 2);
-    EXPECT_STR(c.spec.env[0].value, "1");
-    EXPECT_STR(c.spec.env[1].value, "2");
+    EXPECT_STR(c.body.spec.command, "sh");
+    EXPECT_INT(c.body.spec.arg_count, 2);
+    EXPECT_STR(c.body.spec.args[1], "a b");
+    EXPECT_STR(c.body.spec.cwd, "/x");
+    EXPECT_INT(c.body.spec.env_count, 2);
+    EXPECT_STR(c.body.spec.env[0].value, "1");
+    EXPECT_STR(c.body.spec.env[1].value, "2");
     EXPECT(c.wait && c.logs && c.sudo);
-    EXPECT_INT(c.spec.timeout_ms, 1000);
-    EXPECT_INT(c.spec.grace_ms, 0);
-    EXPECT_INT(c.spec.stdin_mode, STDIN_NULL);
-    EXPECT(!c.spec.shell && !c.spec.pty);
+    EXPECT_INT(c.body.spec.timeout_ms, 1000);
+    EXPECT_INT(c.body.spec.grace_ms, 0);
+    EXPECT_INT(c.body.spec.stdin_mode, STDIN_NULL);
+    EXPECT(!c.body.spec.shell && !c.body.spec.pty);
     EXPECT_INT(json_object_size(own), 2);
     EXPECT_STR(json_string_value(json_object_get(own, "B")), "1");
     vc_command_fini(&c);
@@ -59,9 +59,9 @@ TEST(a_plain_command_has_no_time_limit_and_the_usual_grace)
     struct vc_command c;
 
     EXPECT_STR(asked(&c, "{\"command\":\"ls\",\"cwd\":\"\",\"env\":null}", NULL), "ok");
-    EXPECT_INT(c.spec.timeout_ms, 0);
-    EXPECT_INT(c.spec.grace_ms, -1);
-    EXPECT(c.spec.cwd == NULL && !c.wait && !c.logs);
+    EXPECT_INT(c.body.spec.timeout_ms, 0);
+    EXPECT_INT(c.body.spec.grace_ms, -1);
+    EXPECT(c.body.spec.cwd == NULL && !c.wait && !c.logs);
     vc_command_fini(&c);
 }
 
@@ -104,15 +104,15 @@ TEST(a_start_has_its_variables_in_a_list)
                       "\"B=\"],\"cwd\":\"/x\",\"cols\":91,\"rows\":33}"),
                "ok");
     EXPECT_INT(f.kind, VC_FRAME_START);
-    EXPECT(f.start.spec.pty);
-    EXPECT_INT(f.start.spec.rows, 33);
-    EXPECT_INT(f.start.spec.cols, 91);
-    EXPECT_STR(f.start.spec.env[0].name, "A");
-    EXPECT_STR(f.start.spec.env[0].value, "1=2");
-    EXPECT_STR(f.start.spec.env[1].value, "");
+    EXPECT(f.start.body.spec.pty);
+    EXPECT_INT(f.start.body.spec.rows, 33);
+    EXPECT_INT(f.start.body.spec.cols, 91);
+    EXPECT_STR(f.start.body.spec.env[0].name, "A");
+    EXPECT_STR(f.start.body.spec.env[0].value, "1=2");
+    EXPECT_STR(f.start.body.spec.env[1].value, "");
     vc_frame_fini(&f);
     EXPECT_STR(framed(&f, "{\"type\":\"start\",\"command\":\"sh\",\"cols\":0,\"rows\":5}"), "ok");
-    EXPECT_INT(f.start.spec.rows, 0);
+    EXPECT_INT(f.start.body.spec.rows, 0);
     vc_frame_fini(&f);
     EXPECT_STR(framed(&f, "{\"type\":\"resize\",\"cols\":80,\"rows\":24}"), "ok");
     EXPECT_INT(f.kind, VC_FRAME_RESIZE);

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_exec.h - handlers of commands and processes. Layer: dialects.
+ * cf_process.h - processes and their output as clients see them. Layer: dialects.
  */
-#ifndef HF_DIALECTS_CLOUDFLARE_CF_EXEC_H
-#define HF_DIALECTS_CLOUDFLARE_CF_EXEC_H
+#ifndef HF_DIALECTS_CLOUDFLARE_CF_PROCESS_H
+#define HF_DIALECTS_CLOUDFLARE_CF_PROCESS_H
 
 #include "dialects/cloudflare/cf_request.h"
 #include "dialects/cloudflare/cf_wire.h"
-#include "engine/journal/journal.h"
-
-void cf_execute(struct cf_request *q);
-void cf_execute_stream(struct cf_request *q);
-void cf_process_start(struct cf_request *q);
-void cf_process_list(struct cf_request *q);
-void cf_process_get(struct cf_request *q);
-void cf_process_kill(struct cf_request *q);
-void cf_process_kill_all(struct cf_request *q);
-void cf_process_logs(struct cf_request *q);
-void cf_process_stream(struct cf_request *q);
-void cf_terminal_create(struct cf_request *q);
-void cf_port_watch(struct cf_request *q);
+#include "engine/process.h"
 
 /* The id by which clients know a process: its tag if that is unambiguous, else its own id. */
 const char *cf_process_id(struct cf *cf, struct process *p);

@@ -1,10 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_reply.c - replies of the route API: JSON, or a stream of events. Layer: dialects.
+ * cf_request.c - decodes requests of the route API, and replies to them: JSON, or a stream of
+ * events. Layer: dialects.
  */
+#include "dialects/cloudflare/cf_request.h"
+
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
-#include "dialects/cloudflare/cf_request.h"
+
+/* --- decoding ------------------------------------------------------------------------------ */
+
+const char *cf_session_id(const struct cf_request *q)
+{
+    const char *id = json_string_value(json_object_get(q->body, "sessionId"));
+
+    if (id == NULL)
+        id = q->session;
+    if (id == NULL)
+        id = query_get(&q->query, "session");
+    if (id == NULL)
+        id = query_get(&q->query, "sessionId");
+    return id != NULL && id[0] != '\0' ? id : CF_DEFAULT_SESSION;
+}
+
+const char *cf_session_or_none(const struct cf_request *q)
+{
+    const char *id = cf_session_id(q);
+
+    return strcmp(id, CF_NO_SESSION) != 0 ? id : NULL;
+}
+
+bool cf_decode(struct cf_request *q, const struct json_field *fields, size_t count, void *target)
+{
+    struct hf_error err = {0};
+
+    if (!json_is_object(q->body))
+        hf_fail(&err, HF_E_bad_type, "the body must be a JSON object");
+    else if (json_decode_known(q->body, fields, count, target, &err) == 0)
+        return true;
+    cf_fail_about(cf_call(q), 400, "VALIDATION_FAILED", err.detail,
+                  err.field[0] != '\0' ? "field" : NULL, err.field);
+    return false;
+}
+
+/* --- replies ---------------------------------------------------------------------------------- */
 
 void *cf_begin(struct cf_request *q, const struct call_kind *kind, size_t size)
 {
@@ -39,10 +80,10 @@ void cf_send(struct call *c, int status, struct json_out *o)
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-void cf_fail_about(struct call *c, int status, const char *code, const char *message,
-                   const char *key, const char *value)
+struct json_out cf_failure(struct dialect_base *b, int status, const char *code,
+                           const char *message, const char *key, const char *value)
 {
-    struct json_out o = dialect_reply_open(c->base);
+    struct json_out o = dialect_reply_open(b);
 
     json_kstr(&o, "code", code);
     json_kstr(&o, "message", message);
@@ -52,6 +93,14 @@ void cf_fail_about(struct call *c, int status, const char *code, const char *mes
         json_kstr(&o, key, value);
     json_close(&o, '}');
     json_kint(&o, "httpStatus", status);
+    return o;
+}
+
+void cf_fail_about(struct call *c, int status, const char *code, const char *message,
+                   const char *key, const char *value)
+{
+    struct json_out o = cf_failure(c->base, status, code, message, key, value);
+
     cf_send(c, status, &o);
 }
 
