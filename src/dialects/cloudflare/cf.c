@@ -130,11 +130,6 @@ static void cf_init(struct dialect_base *b)
     b->table.count = sizeof routes / sizeof *routes;
 }
 
-static void cf_fini(struct dialect_base *b)
-{
-    buf_fini(&((struct cf *)b)->frame);
-}
-
 const struct dialect cloudflare_dialect = {
     .name = "cloudflare",
     .port = 3000,
@@ -144,5 +139,4 @@ const struct dialect cloudflare_dialect = {
     .error = cf_error_reply,
     .size = sizeof(struct cf),
     .init = cf_init,
-    .fini = cf_fini,
 };

@@ -22,7 +22,6 @@ struct cf {
     struct dialect_base base;
     struct list makings; /* sessions that are being created; cf_session.c */
     struct list starts;  /* clients that wait for a terminal; cf_pty.c */
-    struct buf frame;    /* the envelope of a reply or event in base.scratch */
 };
 
 static inline struct cf *cf_of(const struct http_request *rq)

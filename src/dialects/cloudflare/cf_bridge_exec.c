@@ -63,11 +63,6 @@ static void exec_gap(struct cf_run *r, uint64_t from, uint64_t to)
     buf_fini(&text);
 }
 
-static void exec_failed(struct cf_run *r, const struct hf_error *err)
-{
-    call_fail(&r->call, err);
-}
-
 static void exec_done(struct cf_run *r, const struct session_followed *f)
 {
     bool lost = f->exit.kind == EXIT_LOST, timed_out = f->exit.kind == EXIT_TIMED_OUT;
@@ -105,7 +100,6 @@ static const struct cf_run_ops run_ops = {
     .started = exec_started,
     .bytes = exec_bytes,
     .gap = exec_gap,
-    .failed = exec_failed,
     .done = exec_done,
     .drain = exec_drain,
     .end_if_disconnected = true,

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/cloudflare/cf_bridge.h"
@@ -139,11 +138,6 @@ static void writer_bytes(struct cf_run *r, const struct slice *s)
     buf_put(reason, s->bytes, s->len < room ? s->len : room);
 }
 
-static void writer_failed(struct cf_run *r, const struct hf_error *err)
-{
-    call_fail(&r->call, err);
-}
-
 static void writer_done(struct cf_run *r, const struct session_followed *f)
 {
     const struct buf *reason = &writer_of(r)->reason;
@@ -161,7 +155,6 @@ static void writer_done(struct cf_run *r, const struct session_followed *f)
 static const struct cf_run_ops writer_ops = {
     .started = writer_started,
     .bytes = writer_bytes,
-    .failed = writer_failed,
     .done = writer_done,
     .drain = writer_drain,
     .release = writer_release,

@@ -5,7 +5,7 @@
  * A disconnect does not terminate the command: the platform keeps it running too, as it does a
  * session's shell. Layer: dialects.
  */
-#include "dialects/cloudflare/cf_process.h"
+#include "dialects/cloudflare/cf_request.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,10 +10,8 @@
 #include <string.h>
 
 #include "base/crypto.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/cloudflare/cf_wire.h"
 
 #define CAPTURE_TIMEOUT_MS 10000
 #define CAPTURE_MAX_BYTES 4096 /* a path */
@@ -240,7 +238,7 @@ static void drop_file(struct cf_launch *l)
     buf_fini(&line);
 }
 
-static int launch_spawn(struct cf_launch *l, struct hf_error *err);
+static void launch_spawn(struct cf_launch *l);
 
 /* Without a workspace or bash, try once more with what exists. */
 static bool launch_again(struct cf_launch *l, const struct hf_error *why)
@@ -259,37 +257,27 @@ static bool launch_again(struct cf_launch *l, const struct hf_error *why)
 static void launch_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     struct cf_launch *l = arg;
-    struct hf_error again;
 
     if (p == NULL && launch_again(l, err)) {
-        if (launch_spawn(l, &again) == 0)
-            return;
-        err = &again;
+        launch_spawn(l);
+        return;
     }
     if (p == NULL)
         drop_file(l);
     launch_over(l, p, err);
 }
 
-static int launch_spawn(struct cf_launch *l, struct hf_error *err)
+static void launch_spawn(struct cf_launch *l)
 {
     struct cf_launch_plan p = {0};
-    int rc = plan_make(&p, l, err);
+    struct hf_error err = {0};
+    int rc = plan_make(&p, l, &err);
 
     if (rc == 0)
-        rc = engine_spawn(l->cf->base.engine, &p.spec, launch_on_spawned, l, err);
+        rc = engine_spawn(l->cf->base.engine, &p.spec, launch_on_spawned, l, &err);
     plan_fini(&p);
-    return rc;
-}
-
-static void launch_now(struct cf_launch *l)
-{
-    struct hf_error err;
-
-    if (launch_spawn(l, &err) < 0) {
-        drop_file(l);
-        launch_over(l, NULL, &err);
-    }
+    if (rc < 0)
+        launch_on_spawned(l, NULL, &err);
 }
 
 /* --- the shell's variables -------------------------------------------------------------------- */
@@ -306,7 +294,7 @@ static void capture_on_done(void *arg, const struct session_result *r, const str
         if (v.head_len > 0 && v.tail_len == 0 && memchr(v.head, '\0', v.head_len) == NULL)
             l->file = hf_xstrndup(v.head, v.head_len);
     }
-    launch_now(l);
+    launch_spawn(l);
 }
 
 /* A shell returns more than a small result in its tail only; the path is short. */
@@ -350,7 +338,7 @@ static void launch_on_session(void *arg, struct session *s, const struct hf_erro
     if (session_log_next_number(session_commands(s)) > 1 && !(l->request.impatient && is_busy(s)) &&
         capture_begin(l, s))
         return;
-    launch_now(l);
+    launch_spawn(l);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -371,7 +359,7 @@ void cf_launch(struct cf *cf, const struct cf_launch_request *request, cf_launch
     if (request->session != NULL)
         cf_session_want(cf, request->session, &l->want);
     else
-        launch_now(l);
+        launch_spawn(l);
 }
 
 void cf_launch_leave(struct cf_launch *l, bool end)

@@ -22,7 +22,8 @@ struct cf_mux {
     struct ws *ws;
     struct list lanes; /* struct cf_mux_lane */
     size_t count;
-    struct buf held; /* messages to be sent, each after its length in a size_t */
+    struct buf frame; /* of a call: what is in the scratch buffer becomes a member of it */
+    struct buf held;  /* messages to be sent, each after its length in a size_t */
     bool paused;
 };
 
@@ -45,6 +46,7 @@ static void mux_end(struct cf_mux *m)
     while (!list_is_empty(&m->lanes))
         call_leave(lane_first(m)->carrier.call);
     buf_fini(&m->held);
+    buf_fini(&m->frame);
     pending_fini(&m->pending);
     free(m);
 }
@@ -88,13 +90,13 @@ static void mux_send_held(struct cf_mux *m)
     buf_drop(&m->held, at);
 }
 
-/* {"type":…,"id":…, and room for more, in the frame buffer: the scratch buffer has the content. */
+/* {"type":…,"id":…, and room for more,*/
 static struct json_out frame_open(struct cf_mux *m, const char *type, const char *id)
 {
     struct json_out o;
 
-    buf_clear(&m->cf->frame);
-    json_out_init(&o, &m->cf->frame);
+    buf_clear(&m->frame);
+    json_out_init(&o, &m->frame);
     json_open(&o, '{');
     json_kstr(&o, "type", type);
     if (id != NULL)
@@ -175,25 +177,14 @@ static void lane_on_keepalive(struct timer *t, void *arg)
         lane_chunk(l, "", 0);
 }
 
-static void lane_stream(struct call_carrier *k)
-{
-    struct cf_mux_lane *l = lane_of(k);
-
-    l->keepalive = timer_new(l->mux->cf->base.loop, lane_on_keepalive, l);
-    timer_start(l->keepalive, SSE_KEEPALIVE_MS);
-}
-
 static void lane_event(struct call_carrier *k, const struct buf *data)
 {
     struct cf_mux_lane *l = lane_of(k);
 
+    if (l->keepalive == NULL)
+        l->keepalive = timer_new(l->mux->cf->base.loop, lane_on_keepalive, l);
     timer_start(l->keepalive, SSE_KEEPALIVE_MS);
     lane_chunk(l, buf_data(data), data->len);
-}
-
-static void lane_end(struct call_carrier *k)
-{
-    lane_reply(k, 200, NULL);
 }
 
 static bool lane_ready(const struct call_carrier *k)
@@ -214,9 +205,7 @@ static void lane_leave(struct call_carrier *k)
 
 static const struct call_carrier_ops lane_ops = {
     .reply = lane_reply,
-    .stream = lane_stream,
     .event = lane_event,
-    .end = lane_end,
     .ready = lane_ready,
     .leave = lane_leave,
 };

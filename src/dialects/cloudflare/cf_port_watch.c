@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/cloudflare/cf_process.h"
+#include "dialects/cloudflare/cf_request.h"
 #include "dialects/common/collect.h"
 #include "engine/ports.h"
 

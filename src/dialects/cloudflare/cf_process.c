@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_process.c - processes: start, list, get, logs, kill. Any process of the daemon, not only those
- * started here. Layer: dialects.
+ * cf_process.c - processes: start, list, get, logs, stream, kill. Any process of the daemon, not
+ * only those started here. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_launch.h"
-#include "dialects/cloudflare/cf_process.h"
+#include "dialects/common/follow.h"
 
 /* --- names and states ---------------------------------------------------------------------- */
 
@@ -23,7 +23,8 @@ static bool is_plain(const char *tag)
     return tag[0] != '\0' && strspn(tag, plain) == strlen(tag);
 }
 
-const char *cf_process_id(struct cf *cf, struct process *p)
+/* The id by which clients know a process: its tag if that is unambiguous, else its own id. */
+static const char *process_id(struct cf *cf, struct process *p)
 {
     struct process_view v;
 
@@ -31,7 +32,8 @@ const char *cf_process_id(struct cf *cf, struct process *p)
     return v.tag != NULL && is_plain(v.tag) && cf_find(cf, v.tag) == p ? v.tag : v.id;
 }
 
-struct process *cf_process_of(struct cf_request *q)
+/* The process in the path. NULL: there is none, and the request has been replied to. */
+static struct process *process_of(struct cf_request *q)
 {
     const char *id = router_param_get(&q->match, "id");
     struct process *p = cf_find(q->cf, id);
@@ -44,7 +46,7 @@ struct process *cf_process_of(struct cf_request *q)
     return NULL;
 }
 
-const char *cf_process_status(const struct process_view *v)
+static const char *process_status(const struct process_view *v)
 {
     const struct exit_record *x = v->exit;
 
@@ -66,10 +68,10 @@ static void write_process(struct cf *cf, struct json_out *o, struct process *p)
 
     process_view(p, &v);
     json_open(o, '{');
-    json_kstr(o, "id", cf_process_id(cf, p));
+    json_kstr(o, "id", process_id(cf, p));
     json_kint(o, "pid", v.pid);
     cf_write_command(o, "command", &v);
-    json_kstr(o, "status", cf_process_status(&v));
+    json_kstr(o, "status", process_status(&v));
     json_ktime(o, "startTime", v.created_ms);
     if (!v.running)
         json_ktime(o, "endTime", v.exited_ms);
@@ -113,7 +115,7 @@ static void start_done(void *arg, struct process *p, const struct hf_error *err)
     }
     process_view(p, &v);
     o = cf_ok(c);
-    json_kstr(&o, s->terminal ? "terminalId" : "processId", cf_process_id((struct cf *)c->base, p));
+    json_kstr(&o, s->terminal ? "terminalId" : "processId", process_id((struct cf *)c->base, p));
     json_kint(&o, "pid", v.pid);
     cf_write_command(&o, "command", &v);
     cf_send(c, 200, &o);
@@ -195,7 +197,7 @@ void cf_process_list(struct cf_request *q)
         struct process_view v;
 
         process_view(p, &v);
-        if (!cf_is_shell(cf, p) && (status == NULL || strcmp(status, cf_process_status(&v)) == 0))
+        if (!cf_is_shell(cf, p) && (status == NULL || strcmp(status, process_status(&v)) == 0))
             write_process(cf, &o, p);
     }
     json_close(&o, ']');
@@ -204,7 +206,7 @@ void cf_process_list(struct cf_request *q)
 
 void cf_process_get(struct cf_request *q)
 {
-    struct process *p = cf_process_of(q);
+    struct process *p = process_of(q);
     struct json_out o;
 
     if (p == NULL)
@@ -236,7 +238,7 @@ static void write_stream(struct json_out *o, const char *key, const struct journ
 
 void cf_process_logs(struct cf_request *q)
 {
-    struct process *p = cf_process_of(q);
+    struct process *p = process_of(q);
     const struct journal *j;
     struct json_out o;
     uint64_t from;
@@ -248,12 +250,108 @@ void cf_process_logs(struct cf_request *q)
     if (journal_next(j) - from > LIMIT_CF_OUTPUT_BYTES)
         from = journal_next(j) - LIMIT_CF_OUTPUT_BYTES; /* one reply cannot hold a long history */
     o = cf_ok(cf_call(q));
-    json_kstr(&o, "processId", cf_process_id(q->cf, p));
+    json_kstr(&o, "processId", process_id(q->cf, p));
     write_stream(&o, "stdout", j, from, false);
     write_stream(&o, "stderr", j, from, true);
     if (from > 0)
         json_ku64(&o, "omittedBytes", from);
     cf_send(q->call, 200, &o);
+}
+
+/* --- GET /api/process/{id}/stream: output so far, live output, then the exit ----------------- */
+
+struct cf_stream {
+    struct follow follow;
+    struct cf_text text;
+    char *id;
+};
+
+static struct cf_stream *stream_of(struct follow *f)
+{
+    return list_entry(f, struct cf_stream, follow);
+}
+
+static void stream_release(struct follow *f)
+{
+    free(stream_of(f)->id);
+}
+
+static void stream_bytes(struct follow *f, const struct slice *s)
+{
+    cf_send_output(&f->call, &stream_of(f)->text, s, stream_of(f)->id);
+}
+
+static void stream_gap(struct follow *f, uint64_t from, uint64_t to)
+{
+    cf_send_gap(&f->call, from, to, stream_of(f)->id);
+}
+
+static bool stream_exited(struct follow *f, const struct exit_record *x)
+{
+    struct cf_stream *l = stream_of(f);
+    struct process_view v;
+    struct json_out o;
+    char text[80];
+
+    process_view(f->process, &v);
+    cf_send_output_end(&f->call, &l->text, l->id);
+    snprintf(text, sizeof text, "Process %s with exit code %d", process_status(&v), x->exit_code);
+    o = cf_event(&f->call, "exit");
+    json_kstr(&o, "processId", l->id);
+    json_kint(&o, "exitCode", x->exit_code);
+    json_kstr(&o, "data", text);
+    cf_event_send(&f->call, &o);
+    return true;
+}
+
+/* The stream just ends: the process keeps running. */
+static void stream_drain(struct follow *f)
+{
+    (void)f;
+}
+
+static const struct follow_ops follow_ops = {
+    .bytes = stream_bytes,
+    .gap = stream_gap,
+    .exited = stream_exited,
+    .drain = stream_drain,
+    .release = stream_release,
+};
+
+static void no_cache(struct http_request *rq)
+{
+    http_add_header(rq, "Cache-Control", "no-cache");
+}
+
+void cf_process_stream(struct cf_request *q)
+{
+    const struct follow_open open = {
+        .viewer = {.since = SINCE_OFFSET,
+                   .guest = q->role < ROLE_TYPE,
+                   .verbatim = true,
+                   .only_stream = -1},
+        .headers = no_cache,
+    };
+    struct process *p = process_of(q);
+    struct process_view v;
+    struct cf_stream *l;
+    struct hf_error err;
+    struct json_out o;
+
+    if (p == NULL)
+        return;
+    l = cf_begin(q, &follow_kind, sizeof *l);
+    l->id = hf_xstrdup(process_id(q->cf, p));
+    if (follow_attach(&l->follow, &follow_ops, p, &open, &err) < 0) {
+        cf_error(q->call, &err);
+        return;
+    }
+    process_view(p, &v);
+    o = cf_event(q->call, "process_info");
+    json_kstr(&o, "processId", l->id);
+    cf_write_command(&o, "command", &v);
+    json_kstr(&o, "status", process_status(&v));
+    cf_event_send(q->call, &o);
 }
 
 /* --- kill ------------------------------------------------------------------------------------- */
@@ -289,7 +387,7 @@ static void kill_on_end(void *arg, struct process *p, const struct survivors *s)
         return;
     o = cf_ok(&k->call);
     if (k->one != NULL)
-        json_kstr(&o, "processId", cf_process_id((struct cf *)k->call.base, k->one));
+        json_kstr(&o, "processId", process_id((struct cf *)k->call.base, k->one));
     else
         json_ku64(&o, "cleanedCount", k->ended - 1);
     cf_send(&k->call, 200, &o);
@@ -303,7 +401,7 @@ static void kill_add(struct cf_kill *k, struct process *p)
 
 void cf_process_kill(struct cf_request *q)
 {
-    struct process *p = cf_process_of(q);
+    struct process *p = process_of(q);
     struct cf_kill *k;
     char text[200];
 

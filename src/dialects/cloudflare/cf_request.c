@@ -5,6 +5,7 @@
  */
 #include "dialects/cloudflare/cf_request.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -173,4 +174,51 @@ void cf_event_send(struct call *c, struct json_out *o)
     json_ktime(o, "timestamp", clock_wall_ms());
     json_close(o, '}');
     call_event(c, NULL, o->buf);
+}
+
+/* --- events with output ----------------------------------------------------------------------- */
+
+static void send_text(struct call *c, bool is_err, const char *text, size_t len,
+                      const char *process_id)
+{
+    struct json_out o = cf_event(c, is_err ? "stderr" : "stdout");
+
+    json_key(&o, "data");
+    json_strn(&o, text, len);
+    if (process_id != NULL)
+        json_kstr(&o, "processId", process_id);
+    cf_event_send(c, &o);
+}
+
+void cf_send_output(struct call *c, struct cf_text *t, const struct slice *s,
+                    const char *process_id)
+{
+    bool is_err = s->stream == STREAM_STDERR;
+    struct buf whole = {0};
+
+    cf_text_feed(t, is_err, s->bytes, s->len, &whole);
+    if (whole.len > 0)
+        send_text(c, is_err, buf_data(&whole), whole.len, process_id);
+    buf_fini(&whole);
+}
+
+void cf_send_output_end(struct call *c, struct cf_text *t, const char *process_id)
+{
+    for (int is_err = 0; is_err < 2; is_err++) {
+        struct buf rest = {0};
+
+        cf_text_end(t, is_err, &rest);
+        if (rest.len > 0)
+            send_text(c, is_err, buf_data(&rest), rest.len, process_id);
+        buf_fini(&rest);
+    }
+}
+
+void cf_send_gap(struct call *c, uint64_t from, uint64_t to, const char *process_id)
+{
+    char text[100];
+    int n = snprintf(text, sizeof text, "[%llu bytes of output are no longer held]\n",
+                     (unsigned long long)(to - from));
+
+    send_text(c, true, text, (size_t)n, process_id);
 }

@@ -9,6 +9,7 @@
 #define HF_DIALECTS_CLOUDFLARE_CF_REQUEST_H
 
 #include "dialects/cloudflare/cf.h"
+#include "dialects/cloudflare/cf_wire.h"
 #include "dialects/common/call.h"
 #include "transport/router.h"
 
@@ -60,6 +61,14 @@ void cf_drain(struct call *c);
 void cf_stream_begin(struct call *c);
 struct json_out cf_event(struct call *c, const char *type); /* begins one */
 void cf_event_send(struct call *c, struct json_out *o);
+
+/* One event with a piece of output, whole characters only. process_id may be NULL. */
+void cf_send_output(struct call *c, struct cf_text *t, const struct slice *s,
+                    const char *process_id);
+/* Flushes what is left at the end. */
+void cf_send_output_end(struct call *c, struct cf_text *t, const char *process_id);
+/* Reports lost output as text, because an error event would end the client's stream. */
+void cf_send_gap(struct call *c, uint64_t from, uint64_t to, const char *process_id);
 
 /* --- routes --------------------------------------------------------------------------------- */
 /* Finds the handler of this path behind "/api" and calls it, or replies with an error. */

@@ -77,7 +77,10 @@ static void run_failed(void *arg, const struct hf_error *err)
     struct cf_run *r = arg;
 
     r->follow = NULL;
-    r->ops->failed(r, err);
+    if (r->ops->failed != NULL)
+        r->ops->failed(r, err);
+    else
+        call_fail(&r->call, err);
 }
 
 static void run_started(void *arg, const struct session_begin *b)

@@ -24,7 +24,7 @@ struct cf_run_ops {
     void (*started)(struct cf_run *r);
     void (*bytes)(struct cf_run *r, const struct slice *s);
     void (*gap)(struct cf_run *r, uint64_t from, uint64_t to); /* [ignored] */
-    /* Exactly one of these, unless the call ends before; it ends the call. */
+    /* Exactly one of these, unless the call ends before; it ends the call. [call_fail] */
     void (*failed)(struct cf_run *r, const struct hf_error *err);
     void (*done)(struct cf_run *r, const struct session_followed *f);
     void (*drain)(struct call *c);

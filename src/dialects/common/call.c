@@ -186,9 +186,7 @@ void call_stream_sse(struct call *c)
 
     c->rq = NULL;
     c->streams = true;
-    if (c->carrier != NULL)
-        c->carrier->ops->stream(c->carrier);
-    else
+    if (c->carrier == NULL)
         c->out = sse_start(rq, &stream_ops, c);
 }
 
@@ -210,7 +208,7 @@ void call_event(struct call *c, const char *event, const struct buf *data)
 void call_stream_end(struct call *c)
 {
     if (c->carrier != NULL)
-        c->carrier->ops->end(c->carrier);
+        c->carrier->ops->reply(c->carrier, 200, NULL);
     else
         http_stream_end(c->out);
     call_free(c);

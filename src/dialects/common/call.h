@@ -49,10 +49,9 @@ struct call_carrier {
 };
 
 struct call_carrier_ops {
+    /* body NULL: the end of a stream. */
     void (*reply)(struct call_carrier *k, int status, const struct buf *body);
-    void (*stream)(struct call_carrier *k); /* the reply is a stream of events */
-    void (*event)(struct call_carrier *k, const struct buf *data);
-    void (*end)(struct call_carrier *k); /* of the stream */
+    void (*event)(struct call_carrier *k, const struct buf *data); /* of a stream */
     bool (*ready)(const struct call_carrier *k);
     /* Nothing more is sent: the call has ended, or call_leave() was called. Frees it. */
     void (*leave)(struct call_carrier *k);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "dialects/common/collect.h"
 #include "dialects/common/file_op.h"
 #include "dialects/common/file_read.h"

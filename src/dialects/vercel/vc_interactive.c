@@ -7,7 +7,6 @@
  * verify it, and no holder of fewer rights can forge one. Layer: dialects.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/follow.h"
 #include "dialects/vercel/vc_lines.h"
