@@ -56,20 +56,6 @@ _Static_assert(CF_API_ROWS == CF_COUNT(handlers), "one handler for each route");
 
 static const struct route_table table = {.prefix = "", .routes = cf_api_rows, .count = CF_API_ROWS};
 
-unsigned cf_method(const char *name)
-{
-    static const struct {
-        const char *name;
-        unsigned method;
-    } methods[] = {
-        {"GET", HTTP_GET_M}, {"POST", HTTP_POST_M}, {"PUT", HTTP_PUT_M}, {"DELETE", HTTP_DELETE_M}};
-
-    for (size_t i = 0; i < CF_COUNT(methods); i++)
-        if (strcmp(name, methods[i].name) == 0)
-            return methods[i].method;
-    return 0;
-}
-
 /* `raw` follows "/api" and may have a query. */
 static bool find(struct cf_request *q, unsigned method, char *raw)
 {

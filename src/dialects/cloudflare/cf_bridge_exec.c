@@ -14,10 +14,11 @@
 #include "dialects/cloudflare/cf_bridge.h"
 #include "dialects/cloudflare/cf_run.h"
 #include "dialects/cloudflare/cf_wire.h"
+#include "dialects/common/whole_text.h"
 
 struct cf_bridge_exec {
     struct cf_run run;
-    struct cf_text text;
+    struct whole_text text;
 };
 
 static struct cf_bridge_exec *exec_of(struct cf_run *r)
@@ -48,7 +49,7 @@ static void exec_bytes(struct cf_run *r, const struct slice *s)
     bool is_err = s->stream == STREAM_STDERR;
     struct buf whole = {0};
 
-    cf_text_feed(&exec_of(r)->text, is_err, s->bytes, s->len, &whole);
+    whole_text_feed(&exec_of(r)->text, is_err, s->bytes, s->len, &whole);
     send_bytes(r, is_err, &whole);
     buf_fini(&whole);
 }
@@ -71,7 +72,7 @@ static void exec_done(struct cf_run *r, const struct session_followed *f)
     for (int is_err = 0; is_err < 2; is_err++) {
         struct buf rest = {0};
 
-        cf_text_end(&exec_of(r)->text, is_err, &rest);
+        whole_text_end(&exec_of(r)->text, is_err, &rest);
         send_bytes(r, is_err, &rest);
         buf_fini(&rest);
     }

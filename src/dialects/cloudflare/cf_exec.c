@@ -22,7 +22,7 @@ struct cf_exec {
     int64_t timeout_ms;
     bool sessionless;
     struct collect_kept out, err; /* of a plain call */
-    struct cf_text text;          /* of a stream */
+    struct whole_text text;       /* of a stream */
 };
 
 static struct cf_exec *exec_of(struct cf_run *r)

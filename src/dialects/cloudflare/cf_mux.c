@@ -24,7 +24,6 @@ struct cf_mux {
     size_t count;
     struct buf frame; /* of a call: what is in the scratch buffer becomes a member of it */
     struct buf held;  /* messages to be sent, each after its length in a size_t */
-    bool paused;
 };
 
 /* What carries one call. */
@@ -74,7 +73,6 @@ static void mux_send(struct cf_mux *m, const struct buf *text)
     }
     buf_put(&m->held, &text->len, sizeof text->len);
     buf_put(&m->held, buf_data(text), text->len);
-    m->paused = true;
     ws_pause(m->ws);
 }
 
@@ -129,10 +127,7 @@ static void mux_on_drain(void *arg)
     mux_send_held(m);
     if (!mux_ready(m))
         return;
-    if (m->paused) {
-        m->paused = false;
-        ws_resume(m->ws);
-    }
+    ws_resume(m->ws);
     list_for_each (it, tmp, &m->lanes)
         call_room(list_entry(it, struct cf_mux_lane, link)->carrier.call);
 }
@@ -248,7 +243,7 @@ static void mux_dispatch(struct cf_mux *m, const struct cf_mux_frame *f)
     };
 
     if (strncmp(f->path, "/api/", 5) == 0)
-        cf_dispatch(&q, cf_method(f->method), f->path + 4);
+        cf_dispatch(&q, http_method_of(f->method, strlen(f->method)), f->path + 4);
     else
         cf_fail(cf_call(&q), 404, "UNKNOWN_ERROR", "The requested endpoint was not found");
 }

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_launch.h"
+#include "dialects/cloudflare/cf_wire.h"
 #include "dialects/common/follow.h"
 
 /* --- names and states ---------------------------------------------------------------------- */
@@ -262,7 +263,7 @@ void cf_process_logs(struct cf_request *q)
 
 struct cf_stream {
     struct follow follow;
-    struct cf_text text;
+    struct whole_text text;
     char *id;
 };
 

@@ -190,24 +190,24 @@ static void send_text(struct call *c, bool is_err, const char *text, size_t len,
     cf_event_send(c, &o);
 }
 
-void cf_send_output(struct call *c, struct cf_text *t, const struct slice *s,
+void cf_send_output(struct call *c, struct whole_text *t, const struct slice *s,
                     const char *process_id)
 {
     bool is_err = s->stream == STREAM_STDERR;
     struct buf whole = {0};
 
-    cf_text_feed(t, is_err, s->bytes, s->len, &whole);
+    whole_text_feed(t, is_err, s->bytes, s->len, &whole);
     if (whole.len > 0)
         send_text(c, is_err, buf_data(&whole), whole.len, process_id);
     buf_fini(&whole);
 }
 
-void cf_send_output_end(struct call *c, struct cf_text *t, const char *process_id)
+void cf_send_output_end(struct call *c, struct whole_text *t, const char *process_id)
 {
     for (int is_err = 0; is_err < 2; is_err++) {
         struct buf rest = {0};
 
-        cf_text_end(t, is_err, &rest);
+        whole_text_end(t, is_err, &rest);
         if (rest.len > 0)
             send_text(c, is_err, buf_data(&rest), rest.len, process_id);
         buf_fini(&rest);

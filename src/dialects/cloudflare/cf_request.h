@@ -9,8 +9,8 @@
 #define HF_DIALECTS_CLOUDFLARE_CF_REQUEST_H
 
 #include "dialects/cloudflare/cf.h"
-#include "dialects/cloudflare/cf_wire.h"
 #include "dialects/common/call.h"
+#include "dialects/common/whole_text.h"
 #include "transport/router.h"
 
 struct cf_request {
@@ -63,17 +63,16 @@ struct json_out cf_event(struct call *c, const char *type); /* begins one */
 void cf_event_send(struct call *c, struct json_out *o);
 
 /* One event with a piece of output, whole characters only. process_id may be NULL. */
-void cf_send_output(struct call *c, struct cf_text *t, const struct slice *s,
+void cf_send_output(struct call *c, struct whole_text *t, const struct slice *s,
                     const char *process_id);
 /* Flushes what is left at the end. */
-void cf_send_output_end(struct call *c, struct cf_text *t, const char *process_id);
+void cf_send_output_end(struct call *c, struct whole_text *t, const char *process_id);
 /* Reports lost output as text, because an error event would end the client's stream. */
 void cf_send_gap(struct call *c, uint64_t from, uint64_t to, const char *process_id);
 
 /* --- routes --------------------------------------------------------------------------------- */
 /* Finds the handler of this path behind "/api" and calls it, or replies with an error. */
 void cf_dispatch(struct cf_request *q, unsigned method, const char *raw_path);
-unsigned cf_method(const char *name); /* 0: unknown */
 
 /* The calls behind "/api", dispatched by cf_dispatch(). */
 #define CF_API_ROWS 16

@@ -29,7 +29,6 @@
 #define CURSOR_SCREEN "screen"
 #define CURSOR_BYTES 24
 #define TERMINATE_GRACE_MS 500
-#define CLOSE_REASON_BYTES 123 /* of a close frame's reason */
 
 struct cf_terminal {
     struct cf *cf;
@@ -357,16 +356,13 @@ void cf_refuse_socket(struct http_request *rq, int code, const char *text)
 {
     struct json_out o = message_of(cf_of(rq), "error");
     struct ws *ws = console_refuse(rq);
-    char reason[CLOSE_REASON_BYTES + 1];
 
     if (ws == NULL)
         return;
     json_kstr(&o, "message", text);
     json_close(&o, '}');
     ws_send_text(ws, buf_data(o.buf), o.buf->len);
-    snprintf(reason, sizeof reason, "%s", text);
-    reason[strlen(reason) - utf8_open_tail(reason, strlen(reason))] = '\0';
-    ws_close(ws, code, reason);
+    ws_close(ws, code, text);
 }
 
 void cf_query_size(const struct http_request *rq, int64_t *cols, int64_t *rows)

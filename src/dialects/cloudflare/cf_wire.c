@@ -152,26 +152,3 @@ void cf_wrap_command(struct buf *out, const char *command, const char *cwd, cons
     buf_puts(out, cwd != NULL ? "; }" : "");
     buf_fini(&behind);
 }
-
-/* --- text ------------------------------------------------------------------------------------- */
-
-void cf_text_feed(struct cf_text *t, bool is_err, const char *bytes, size_t len, struct buf *out)
-{
-    size_t start = out->len, open;
-    const char *all;
-
-    buf_put(out, t->open[is_err], t->len[is_err]);
-    buf_put(out, bytes, len);
-    all = buf_data(out) + start;
-    open = utf8_open_tail(all, out->len - start);
-    if (open > 0)
-        memcpy(t->open[is_err], all + out->len - start - open, open);
-    t->len[is_err] = (unsigned char)open;
-    out->len -= open;
-}
-
-void cf_text_end(struct cf_text *t, bool is_err, struct buf *out)
-{
-    buf_put(out, t->open[is_err], t->len[is_err]);
-    t->len[is_err] = 0;
-}

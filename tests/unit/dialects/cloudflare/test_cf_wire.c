@@ -3,6 +3,7 @@
  * test_cf_wire.c - what Cloudflare's clients send, and what is made of it for a shell
  */
 #include "dialects/cloudflare/cf_wire.h"
+#include "dialects/common/whole_text.h"
 #include "test.h"
 
 static const char *mux(struct cf_mux_frame *f, const char *text, const char **code)
@@ -105,20 +106,20 @@ TEST(a_command_without_extras_is_left_as_it_is)
 /* Characters that come in pieces are put together; what never was one is passed on at the end. */
 TEST(text_in_pieces_keeps_characters_whole)
 {
-    struct cf_text t = {0};
+    struct whole_text t = {0};
     struct buf out = {0};
 
-    cf_text_feed(&t, false, "a\xe2", 2, &out);
+    whole_text_feed(&t, false, "a\xe2", 2, &out);
     EXPECT_STR(buf_cstr(&out), "a");
-    cf_text_feed(&t, true, "\xf0\x9f", 2, &out); /* the other stream does not come between */
+    whole_text_feed(&t, true, "\xf0\x9f", 2, &out); /* the other stream does not come between */
     EXPECT_STR(buf_cstr(&out), "a");
-    cf_text_feed(&t, false, "\x82", 1, &out);
+    whole_text_feed(&t, false, "\x82", 1, &out);
     EXPECT_STR(buf_cstr(&out), "a");
-    cf_text_feed(&t, false, "\xac!", 2, &out);
+    whole_text_feed(&t, false, "\xac!", 2, &out);
     EXPECT_STR(buf_cstr(&out), "a\xe2\x82\xac!");
-    cf_text_end(&t, false, &out);
+    whole_text_end(&t, false, &out);
     EXPECT_U64(out.len, 5);
-    cf_text_end(&t, true, &out);
+    whole_text_end(&t, true, &out);
     EXPECT_STR(buf_cstr(&out), "a\xe2\x82\xac!\xf0\x9f");
     buf_fini(&out);
 }
