@@ -11,8 +11,9 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 #include "engine/spawn/adopt.h"
+#include "engine/spawn/keeper_channel.h"
 
 void engine_options_default(struct engine_options *o)
 {

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "engine/session/session_own.h"
 #include "engine/session/session_script.h"
+#include "engine/spawn/keeper_channel.h"
 
 uint64_t session_ticks_now(void)
 {

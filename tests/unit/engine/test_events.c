@@ -2,7 +2,7 @@
 /*
  * test_events.c - The event log: ids, the bounded past, and survival in its memory.
  */
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 #include "test.h"
 
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ static void setup(struct fixture *f)
     EXPECT_INT(record_create(&f->p->rec, 65536, 0), 0);
     record_name(&f->p->rec, "proc_test");
     journal_init(&f->p->journal, &f->p->rec, &e->state.head->slip, true);
-    f->p->command = hf_xstrdup("true");
+    f->p->meta.command = hf_xstrdup("true");
 }
 
 static void teardown(struct fixture *f)
@@ -67,11 +67,11 @@ TEST(events_keep_the_newest_when_the_log_turns_over)
 
     setup(&f);
     for (i = 1; i <= 2000; i++) {
-        f.p->tag = hf_xalloc(i % 97 + 1);
-        memset(f.p->tag, 'x', i % 97);
+        f.p->meta.tag = hf_xalloc(i % 97 + 1);
+        memset(f.p->meta.tag, 'x', i % 97);
         events_append(&f.engine.events, "process.updated", f.p, NULL);
-        free(f.p->tag);
-        f.p->tag = NULL;
+        free(f.p->meta.tag);
+        f.p->meta.tag = NULL;
         EXPECT_U64(events_next(&f.engine.events), i + 1);
         for (id = events_first(&f.engine.events); id <= i; id++) {
             if (!events_get(&f.engine.events, id, &e) || e.id != id || e.json[0] != '{' ||

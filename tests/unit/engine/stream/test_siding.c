@@ -10,7 +10,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 #include "engine/stream/siding.h"
 
 struct fixture {
