@@ -94,7 +94,7 @@ static void tunnel_on_eof(struct conn *c)
 {
     struct direction *d = direction_from(c);
 
-    d->eof = true;
+    tunnel_direction_ended(d);
     tunnel_direction_update_shut(d);
 }
 
@@ -152,7 +152,8 @@ static void tunnel_on_cut(struct conn *c)
         conn_end(c);
         return;
     }
-    t->closing = true;
+    if (t->close == CLOSE_NONE)
+        t->close = CLOSE_DUE;
     tunnel_update_close(t);
 }
 

@@ -26,17 +26,23 @@ void tunnel_direction_drop_pipe(struct gateway *g, struct direction *d)
     d->in_pipe = 0;
 }
 
+void tunnel_direction_ended(struct direction *d)
+{
+    if (d->flow == FLOW_OPEN)
+        d->flow = FLOW_EOF;
+}
+
 void tunnel_direction_update_shut(struct direction *d)
 {
     struct tunnel *t = conn_owner(d->to);
 
-    if (!d->eof || d->shut || conn_is_blocked(d->to) || conn_is_ended(d->to) || d->in_pipe > 0)
+    if (d->flow != FLOW_EOF || conn_is_blocked(d->to) || conn_is_ended(d->to) || d->in_pipe > 0)
         return;
-    d->shut = true;
+    d->flow = FLOW_SHUT;
     tunnel_direction_drop_pipe(t->g, d);
     conn_flush(d->to);
     conn_shutdown_write(d->to);
-    if (t->up.shut && t->down.shut) {
+    if (t->up.flow == FLOW_SHUT && t->down.flow == FLOW_SHUT) {
         conn_end(t->up.from);
         conn_end(t->up.to);
     }
@@ -50,10 +56,10 @@ void tunnel_update_close(struct tunnel *t)
                                  (char)(WS_CODE_GOING_AWAY & 0xff)};
     struct iovec iov = {close_frame, sizeof close_frame};
 
-    if (!t->closing || t->close_sent || t->frames.closed || t->down.in_pipe > 0 ||
+    if (t->close != CLOSE_DUE || t->frames.closed || t->down.in_pipe > 0 ||
         !frames_is_between(&t->frames))
         return;
-    t->close_sent = true;
+    t->close = CLOSE_SENT;
     conn_send(t->down.to, &iov, 1);
 }
 
@@ -62,7 +68,8 @@ static size_t direction_follow(struct direction *d, const char *bytes, size_t le
 {
     struct tunnel *t = conn_owner(d->from);
 
-    return t->close_sent ? 0 : frames_follow(d->frames, bytes, len, t->closing);
+    return t->close == CLOSE_SENT ? 0
+                                  : frames_follow(d->frames, bytes, len, t->close != CLOSE_NONE);
 }
 
 void tunnel_direction_send(struct direction *d, const char *bytes, size_t len)
@@ -75,7 +82,7 @@ void tunnel_direction_send(struct direction *d, const char *bytes, size_t len)
     t->quiet = false;
     if (n > 0)
         conn_send(d->to, &iov, 1);
-    if (t->closing)
+    if (t->close != CLOSE_NONE)
         tunnel_update_close(t);
     if (conn_is_blocked(d->to))
         conn_pause(d->from);
@@ -99,7 +106,7 @@ static bool direction_copy(struct direction *d)
         return false;
     }
     if (n == 0) {
-        d->eof = true;
+        tunnel_direction_ended(d);
         conn_set_eof(c);
         tunnel_direction_update_shut(d);
         return false;
@@ -223,7 +230,7 @@ static bool direction_splice(struct direction *d)
         return false;
     }
     if (n == 0) {
-        d->eof = true;
+        tunnel_direction_ended(d);
         conn_set_eof(c);
         tunnel_direction_update_shut(d);
         return false;
@@ -238,7 +245,7 @@ void tunnel_direction_move(struct direction *d)
     for (int i = 0; i < TUNNEL_ROUNDS; i++) {
         if (conn_is_ended(d->to) || !conn_is_established(d->to))
             return;
-        if (t->closing)
+        if (t->close != CLOSE_NONE)
             tunnel_direction_drop_pipe(t->g, d); /* it is empty, or nothing would be read */
         else if (d->pipe == NULL && d->full >= TUNNEL_FLOOD && !conn_is_tls(d->to))
             d->pipe = pipe_take(t->g);
