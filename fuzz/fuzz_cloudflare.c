@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "dialects/cloudflare/cf_wire.h"
+#include "dialects/cloudflare/cloudflare_limits.h"
 #include "dialects/common/whole_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "cli/confine.h"
 #include "cli/dialects.h"
+#include "dialects/mcp/mcp_limits.h"
 
 #define OPT_ARGS struct serve_options
 #define DAY_MS (24LL * 3600 * 1000)

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_run.h"
+#include "dialects/cloudflare/cloudflare_limits.h"
 #include "dialects/common/collect.h"
 
 struct cf_exec {

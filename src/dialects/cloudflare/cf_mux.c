@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_request.h"
 #include "dialects/cloudflare/cf_wire.h"
+#include "dialects/cloudflare/cloudflare_limits.h"
 #include "transport/sse.h"
 #include "transport/ws.h"
 

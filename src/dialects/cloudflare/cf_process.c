@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_launch.h"
 #include "dialects/cloudflare/cf_wire.h"
+#include "dialects/cloudflare/cloudflare_limits.h"
 #include "dialects/common/follow.h"
 
 /* --- names and states ---------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
+#include "dialects/cloudflare/cloudflare_limits.h"
 
 static const char *text_of(const json_t *object, const char *name)
 {

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/call.h"
+#include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_resource.h"
 #include "engine/events.h"
 #include "engine/stream/viewer.h"

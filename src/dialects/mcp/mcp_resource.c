@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "dialects/common/process_json.h"
+#include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_screen.h"
 #include "dialects/mcp/mcp_server.h"
 #include "dialects/mcp/mcp_session.h"

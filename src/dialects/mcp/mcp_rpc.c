@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
+#include "dialects/mcp/mcp_limits.h"
 
 int rpc_fail(struct rpc_fault *f, enum rpc_code code, json_t *id, const char *fmt, ...)
 {

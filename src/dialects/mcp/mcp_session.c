@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "base/crypto.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/mcp/mcp_call.h"
+#include "dialects/mcp/mcp_limits.h"
 
 static bool session_is_idle(const struct mcp_session *s)
 {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "dialects/common/output_tail.h"
 #include "dialects/common/process_json.h"
+#include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_tools.h"
 
 struct mcp_tool_read_request {

@@ -5,6 +5,7 @@
 #include "dialects/mcp/mcp_tool_spawn.h"
 
 #include "base/limits.h"
+#include "dialects/mcp/mcp_limits.h"
 
 static int take_yield(struct tool_spawn *t, struct hf_error *err)
 {

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "dialects/common/process_json.h"
 #include "dialects/common/wait_for.h"
+#include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_tools.h"
 
 #define WAIT_TIMEOUT_MS 30000 /* the default: below the minute that clients allow a call */

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/common/spawn_decode.h"
+#include "dialects/vercel/vercel_limits.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/limits.h"
 #include "base/text.h"
 #include "dialects/vercel/vercel.h"
+#include "dialects/vercel/vercel_limits.h"
 #include "transport/auth.h"
 
 #define DIGEST_TEXT 64

@@ -5,8 +5,8 @@
 #include "dialects/vercel/vc_lines.h"
 
 #include "base/json.h"
-#include "base/limits.h"
 #include "base/text.h"
+#include "dialects/vercel/vercel_limits.h"
 
 static void put_line(struct buf *out, bool is_stderr, const char *bytes, size_t len)
 {

@@ -9,10 +9,10 @@
  */
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/file_op.h"
 #include "dialects/vercel/vercel.h"
+#include "dialects/vercel/vercel_limits.h"
 
 struct vc_start {
     struct call call;

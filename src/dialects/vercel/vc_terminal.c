@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "dialects/common/console.h"
 #include "dialects/vercel/vercel.h"
+#include "dialects/vercel/vercel_limits.h"
 
 /*
  * Owned by the console from its start to its end. While a process is being started, the engine

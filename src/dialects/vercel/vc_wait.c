@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "dialects/vercel/vercel.h"
+#include "dialects/vercel/vercel_limits.h"
 #include "transport/sse.h"
 
 struct vc_wait {

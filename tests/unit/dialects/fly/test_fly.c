@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "dialects/fly/fly_decode.h"
 #include "dialects/fly/fly_gzip.h"
+#include "dialects/fly/fly_limits.h"
 #include "dialects/fly/fly_ps.h"
 #include "test.h"
 

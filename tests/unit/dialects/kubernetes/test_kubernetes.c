@@ -6,6 +6,7 @@
 #include "dialects/kubernetes/kube_container.h"
 #include "dialects/kubernetes/kube_log_decode.h"
 #include "dialects/kubernetes/kube_status.h"
+#include "dialects/kubernetes/kubernetes_limits.h"
 #include "test.h"
 
 /* --- protocols ----------------------------------------------------------------------------- */

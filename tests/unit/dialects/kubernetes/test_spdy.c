@@ -2,13 +2,12 @@
 /*
  * test_spdy.c - SPDY/3.1, whole and in pieces, right and wrong. Blocks of headers are deflated here as Go does it.
  */
+#include "dialects/kubernetes/kubernetes_limits.h"
 #include "dialects/kubernetes/spdy.h"
 #include "test.h"
 
 #include <errno.h>
 #include <zlib.h>
-
-#include "base/limits.h"
 
 /* --- a client ------------------------------------------------------------------------------ */
 

@@ -11,6 +11,7 @@
 #include "dialects/opensandbox/osb_metrics.h"
 #include "dialects/opensandbox/osb_prelude.h"
 
+#include "dialects/opensandbox/opensandbox_limits.h"
 #include "test.h"
 
 /* --- lines ----------------------------------------------------------------------- */

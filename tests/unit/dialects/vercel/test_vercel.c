@@ -3,10 +3,10 @@
 
 #include <signal.h>
 
-#include "base/limits.h"
 #include "dialects/vercel/vc_decode.h"
 #include "dialects/vercel/vc_lines.h"
 #include "dialects/vercel/vc_sandbox.h"
+#include "dialects/vercel/vercel_limits.h"
 
 static json_t *tree(const char *text)
 {
