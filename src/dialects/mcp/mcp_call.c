@@ -15,7 +15,6 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/mcp/mcp_exchange.h"
 #include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_progress.h"
 #include "dialects/mcp/mcp_server.h"

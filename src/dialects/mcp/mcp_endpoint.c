@@ -12,7 +12,6 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/mcp/mcp_exchange.h"
 #include "dialects/mcp/mcp_headers.h"
 #include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_listen.h"
