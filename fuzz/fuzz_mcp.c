@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "dialects/mcp/mcp_headers.h"
 #include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_resource.h"
 #include "dialects/mcp/mcp_revision.h"

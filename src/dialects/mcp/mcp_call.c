@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/mcp/mcp_limits.h"
-#include "dialects/mcp/mcp_progress.h"
 #include "dialects/mcp/mcp_server.h"
 
 #define LAST_LINE_BYTES 200

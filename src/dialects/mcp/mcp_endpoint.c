@@ -12,9 +12,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/mcp/mcp_headers.h"
 #include "dialects/mcp/mcp_limits.h"
-#include "dialects/mcp/mcp_listen.h"
 #include "dialects/mcp/mcp_notifications.h"
 #include "dialects/mcp/mcp_server.h"
 #include "dialects/mcp/mcp_session.h"
