@@ -73,9 +73,10 @@ static bool is_unix(const char *url)
 
 static bool needs_root(const struct gateway_cli *cli)
 {
-    bool docker = strncmp(cli->resolver, "docker:", 7) == 0 && strstr(cli->resolver, "://") == NULL;
+    bool docker =
+        strncmp(cli->to.resolver, "docker:", 7) == 0 && strstr(cli->to.resolver, "://") == NULL;
 
-    return docker || is_unix(cli->resolver) || is_unix(cli->auth_hook);
+    return docker || is_unix(cli->to.resolver) || is_unix(cli->to.auth_hook);
 }
 
 static int find_user(struct gateway_run *run)
@@ -89,10 +90,8 @@ static int find_user(struct gateway_run *run)
 
     if (geteuid() != 0 || strcmp(name, "root") == 0)
         return 0;
-    if (user_find(name, &u, &err) < 0) {
-        fprintf(stderr, "holdfast gateway: %s\n", err.detail);
-        return -EINVAL;
-    }
+    if (user_find(name, &u, &err) < 0)
+        return -cli_complain("gateway", EINVAL, "%s", err.detail);
     run->worker_uid = u.uid;
     run->worker_gid = u.gid;
     return 0;
@@ -100,7 +99,7 @@ static int find_user(struct gateway_run *run)
 
 static struct confine_plan plan_of(const struct gateway_run *run, struct read_dirs *d)
 {
-    find_read_dirs(run->cli.resolver, d);
+    find_read_dirs(run->cli.to.resolver, d);
     return (struct confine_plan){
         .role = CONFINE_GATEWAY,
         .off = run->cli.confine_off,

@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/signals.h"
 #include "cli/confine.h"
 #include "cli/gateway_command.h"
 #include "gateway/gateway_shared.h"
@@ -129,14 +130,15 @@ static int worker_make(struct gateway_worker *w, size_t seat)
 {
     const struct gateway_cli *cli = &w->run->cli;
     struct hf_error err = {0};
-    int rc = gateway_cli_options(cli, &w->o);
+    int rc;
 
+    w->o = cli->to;
     raise_descriptors();
     http_options_fit(&w->o.http);
     w->log_fd = w->signal_fd = -1;
     w->o.worker = seat;
     w->o.shared = w->run->shared;
-    rc = rc != 0 ? rc : read_secret(cli->token_file, &w->o.tokens);
+    rc = read_secret(cli->token_file, &w->o.tokens);
     rc = rc != 0 ? rc : read_secret(cli->link_key_file, &w->o.link_key);
     rc = rc != 0 ? rc : read_secret(cli->register_key_file, &w->o.registration.key);
     w->o.redis_password = w->run->redis_password.len > 0 ? buf_cstr(&w->run->redis_password) : NULL;
@@ -205,12 +207,9 @@ static void worker_on_signal(struct watch *watch, int events, void *arg)
 
 static void worker_watch_signals(struct gateway_worker *w)
 {
-    sigset_t set;
+    static const int wanted[] = {SIGTERM, SIGINT, 0};
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    w->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    w->signal_fd = signals_open(wanted, SFD_NONBLOCK);
     w->signals = watch_new(w->loop, w->signal_fd, worker_on_signal, w);
     watch_set(w->signals, LOOP_READ);
 }

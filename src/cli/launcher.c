@@ -21,7 +21,9 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/program.h"
+#include "base/signals.h"
 #include "cli/notify.h"
+#include "cli/optparse.h"
 #include "vault/vault.h"
 
 #define SECOND_CTRL_C_MS 2000 /* a second Ctrl-C within this time ends everything */
@@ -61,14 +63,9 @@ void launcher_guard_end(void)
 
 static int watch_signals(void)
 {
-    static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
-    sigset_t set;
+    static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, 0};
 
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        sigaddset(&set, wanted[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return signals_open(wanted, SFD_NONBLOCK);
 }
 
 static void forward(const struct launcher *l, int sig)
@@ -296,16 +293,19 @@ static int first_keeper(const struct vault_ends *ends, void *arg)
     return keeper_run(k, -1);
 }
 
+static int vault_failed(int rc)
+{
+    return cli_complain("serve", 1, "cannot start the vault: %s", strerror(-rc));
+}
+
 static int prepare_vault(struct vault *v, const struct keeper_options *k, const char *name)
 {
     int rc = vault_init(v, k->exe_path);
 
     if (rc == 0)
         rc = vault_put_args(v, k->argv);
-    if (rc < 0) {
-        fprintf(stderr, "holdfast serve: cannot start the vault: %s\n", strerror(-rc));
-        return rc;
-    }
+    if (rc < 0)
+        return vault_failed(rc);
     if (name[0] != '\0')
         vault_listen(v, name);
     atomic_store(&v->ledger->main_pid, getpid());
@@ -348,11 +348,10 @@ static int launch_new(struct launcher *l, struct keeper_options *k, const char *
     struct vault v;
     int socket = -1, rc;
 
-    if (prepare_vault(&v, k, name) < 0)
+    if (prepare_vault(&v, k, name) != 0)
         return 1;
     if (getpid() != 1 && (socket = fork_vault(l)) < 0) {
-        fprintf(stderr, "holdfast serve: cannot start the vault: %s\n", strerror(-socket));
-        rc = 1;
+        rc = vault_failed(socket);
     } else if (l->vault_pid == 0) {
         io_close(&l->vault->fd);
         io_close(&l->signal_fd);

@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cli/confine.h"
 #include "cli/secret.h"
@@ -366,19 +367,6 @@ static void on_end(struct watch *w, int events, void *arg)
     leave(arg);
 }
 
-static int watch_signals(void)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    sigdelset(&set, SIGHUP);
-    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
 static void registrar_close(struct registrar *r)
 {
     redis_free(r->redis);
@@ -474,8 +462,11 @@ static int prepare(struct registrar *r, struct serve *s, struct hf_error *err)
 /* PR_SET_PDEATHSIG also signals the keeper's death, but is cleared when we change our user. */
 static void registrar_run(struct registrar *r, pid_t keeper)
 {
+    static const int wanted[] = {SIGTERM, SIGINT, 0};
+
     close_range(3, ~0U, 0);
-    r->signal_fd = watch_signals();
+    signal(SIGHUP, SIG_IGN);
+    r->signal_fd = signals_open(wanted, SFD_NONBLOCK);
     r->keeper_fd = (int)syscall(SYS_pidfd_open, keeper, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

@@ -31,7 +31,7 @@ static const struct opt option_rows[] = {
 };
 
 static const struct opt_table table = {
-    .command = "holdfast routes",
+    .command = "routes",
     OPT_ROWS(option_rows),
     .usage = "[OPTION...]",
     .about =

@@ -250,7 +250,6 @@ static void worker_on_credentials(void *arg, uint32_t req, int error, int fd)
 
 static int worker_make_engine(struct serve_worker *w, const struct keeper_boot *boot)
 {
-    struct engine_options o;
     struct engine_hooks hooks = {
         .on_stop = worker_on_stop,
         .on_retire = worker_on_retire,
@@ -258,8 +257,7 @@ static int worker_make_engine(struct serve_worker *w, const struct keeper_boot *
         .arg = w,
     };
 
-    serve_options_engine(&w->serve->options, &o);
-    w->engine = engine_new(w->loop, boot, &o);
+    w->engine = engine_new(w->loop, boot, &w->serve->options.engine);
     if (w->engine == NULL)
         return -1;
     engine_set_hooks(w->engine, &hooks);
@@ -308,7 +306,7 @@ static void worker_make_server(struct serve_worker *w)
     size_t i;
 
     worker_name_listeners(w);
-    serve_options_http(&s->options, &w->http);
+    w->http = s->options.http;
     w->http.auth = w->auth;
     w->http.origin = w->origin;
     http_options_fit(&w->http);
@@ -322,7 +320,7 @@ static void worker_make_server(struct serve_worker *w)
         .listeners = w->main_urls,
         .listener_count = w->main_count,
         .tls = tls_is_built_in(),
-        .compress = s->options.compress,
+        .compress = s->options.http.compress,
         .secure_cookie = w->public.tls,
         .seccomp = &w->confinement.seccomp,
         .landlock = &w->confinement.landlock,
@@ -402,7 +400,7 @@ static void worker_fini(struct serve_worker *w)
 /* Long histories, and the places where engine/spawn/shell_integration.c looks for room. */
 static void worker_name_dirs(const struct serve *s, const char *dirs[WRITE_DIRS_MAX])
 {
-    const char *const all[] = {s->options.history_dir, getenv("TMPDIR"), "/tmp", "/dev/shm",
+    const char *const all[] = {s->options.engine.history_dir, getenv("TMPDIR"), "/tmp", "/dev/shm",
                                "/run"};
     size_t n = 0;
 

@@ -7,7 +7,6 @@
 #include "cli/client/attach.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct attach_args {
     bool no_stdin, quiet;
@@ -92,7 +91,6 @@ const struct command attach_command = {
         "where it stopped, and input typed in the meantime arrives exactly once. The exit code\n"
         "is that of the process, or 0 after detaching. --json prints the process instead.\n",
     COMMAND_OPTS(attach_opts),
-    .args_size = sizeof(struct attach_args),
     .min_operands = 1,
     .max_operands = 1,
     .operand_kind = OPERAND_PROCESS,
@@ -107,7 +105,6 @@ const struct command watch_command = {
         "Sends no input and does not resize the terminal. Press q, ctrl-c or the detach keys to\n"
         "leave.\n",
     COMMAND_OPTS(watch_opts),
-    .args_size = sizeof(struct attach_args),
     .min_operands = 1,
     .max_operands = 1,
     .operand_kind = OPERAND_PROCESS,

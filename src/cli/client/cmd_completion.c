@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cli/client/client_print.h"
-#include "cli/client/commands.h"
 #include "cli/options.h"
 
 /* Commands that are not clients: only their names, and the options of serve. */

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/client/sse_parse.h"
 
 #define SILENCE_MS 45000 /* the daemon sends a comment every 15 s */
@@ -249,6 +248,5 @@ const struct command events_command = {
     .about = "Prints one line for each event, with --json one object a line. A lost connection is\n"
              "reopened without missing an event.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct events_args),
     .run = events_main,
 };

@@ -9,7 +9,6 @@
 #include "cli/client/attach.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct logs_args {
     bool follow, only_stdout, only_stderr;
@@ -122,7 +121,6 @@ const struct command logs_command = {
              "standard error. Output that is no longer kept is reported on standard error. --json\n"
              "prints at most 1 MiB of chunks with their times and offsets.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct logs_args),
     .min_operands = 1,
     .max_operands = 1,
     .operand_kind = OPERAND_PROCESS,

@@ -11,7 +11,6 @@
 #include "cli/client/browser.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/page_link.h"
 
 /* If a link seems to last longer, the daemon's clock differs from ours: show its time instead. */
@@ -199,6 +198,5 @@ const struct command open_command = {
     .about = "The link works once, for a minute. On a terminal the command also opens it, with\n"
              "$BROWSER or xdg-open if available.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct open_args),
     .run = open_main,
 };

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct ps_args {
     bool all, quiet, no_trunc;
@@ -175,6 +174,5 @@ const struct command ps_command = {
     .summary = "list processes, newest first",
     .about = "TTY is the size of the process's terminal, columns by rows.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct ps_args),
     .run = ps_main,
 };

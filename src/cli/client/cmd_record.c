@@ -11,7 +11,6 @@
 #include "base/io.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct record_args {
     const char *output, *since, *until;
@@ -115,7 +114,6 @@ const struct command record_command = {
         "Records all output that is kept, up to now if the process is still running. Play the\n"
         "file with asciinema.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct record_args),
     .min_operands = 1,
     .max_operands = 1,
     .operand_kind = OPERAND_PROCESS,

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/client/user_terminal.h"
 
 /* "120x40"; without one, the size of the user's terminal. */

@@ -17,7 +17,6 @@
 #include "cli/client/attach.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/client/user_terminal.h"
 
 #define CREATE_TRIES 6
@@ -394,7 +393,6 @@ const struct command run_command = {
         "result when the command has ended; with -i it reads all of standard input first. Use\n"
         "holdfast send to send input to a command started with -d and -i.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct run_args),
     .min_operands = 1,
     .max_operands = -1,
     .first_operand_ends = true,

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct session_args {
     const char *cwd, *shell, *source;
@@ -264,7 +263,6 @@ const struct command session_command = {
         "exceeds 1 MiB, its middle is omitted, which is reported on standard error. transcript\n"
         "prints every command so far, as Markdown, or as JSON with --json.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct session_args),
     .min_operands = 1,
     .max_operands = -1,
     .operand_kind = OPERAND_WORDS,

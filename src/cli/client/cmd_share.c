@@ -7,7 +7,6 @@
 
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct share_args {
     bool type, list;
@@ -131,7 +130,6 @@ const struct command share_command = {
     .summary = "create a link with which others can watch a process",
     .about = "The link is printed only once. Treat it like a password.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct share_args),
     .min_operands = 1,
     .max_operands = 1,
     .operand_kind = OPERAND_PROCESS,

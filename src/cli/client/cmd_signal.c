@@ -8,7 +8,6 @@
 
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 #define SIGNALS "HUP|INT|QUIT|KILL|USR1|USR2|TERM|CONT|STOP|TSTP|WINCH"
 #define TARGETS "group|leader|foreground|tree"
@@ -72,7 +71,6 @@ const struct command signal_command = {
     .summary = "send a signal to a process",
     .about = "SIGNAL is a name, with or without SIG, or a number.\n",
     COMMAND_OPTS(signal_opts),
-    .args_size = sizeof(struct signal_args),
     .min_operands = 2,
     .max_operands = 2,
     .operand_kind = OPERAND_PROCESS,
@@ -88,7 +86,6 @@ const struct command kill_command = {
         "The processes stay listed. To terminate them gracefully and remove them, use holdfast\n"
         "rm -f.\n",
     COMMAND_OPTS(kill_opts),
-    .args_size = sizeof(struct signal_args),
     .min_operands = 1,
     .max_operands = -1,
     .operand_kind = OPERAND_PROCESS,

@@ -21,7 +21,6 @@
 #include "base/mem.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/token_file.h"
 #include "transport/auth.h"
 
@@ -245,7 +244,6 @@ const struct command token_command = {
         "pages signed in with it, are closed, at once or after --grace. Share links stay valid.\n"
         "It prints the path of the file, never a token. Run it on the daemon's machine.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct token_args),
     .max_operands = 1,
     .operand_kind = OPERAND_WORDS,
     .words = "show|rotate",

@@ -4,7 +4,6 @@
  */
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 static int upgrade_main(struct client_call *call)
 {

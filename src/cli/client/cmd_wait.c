@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct wait_args {
     bool exit_code, prompt;
@@ -207,7 +206,6 @@ const struct command wait_command = {
         "and with 1 if the process ends before a condition is met. A lost connection is\n"
         "reopened.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct wait_args),
     .min_operands = 1,
     .max_operands = -1,
     .operand_kind = OPERAND_PROCESS,

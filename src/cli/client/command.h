@@ -54,7 +54,9 @@ struct command {
     const char *words; /* "bash|zsh|fish" */
     int (*run)(struct client_call *call);
 };
-#define COMMAND_OPTS(table) .opts = (table), .opt_count = sizeof(table) / sizeof((table)[0])
+/* The table, and the struct that it fills. */
+#define COMMAND_OPTS(table)                                                                        \
+    .opts = (table), .opt_count = sizeof(table) / sizeof((table)[0]), .args_size = sizeof(OPT_ARGS)
 
 /* One invocation of a command. */
 struct client_call {
@@ -67,6 +69,11 @@ struct client_call {
     bool json;
 };
 
+extern const struct command run_command, attach_command, watch_command, ps_command, logs_command,
+    send_command, signal_command, kill_command, rm_command, wait_command, resize_command,
+    screen_command, events_command, record_command, share_command, open_command, session_command,
+    info_command, token_command, upgrade_command, completion_command;
+
 extern const struct command *const client_commands[]; /* ends with NULL */
 extern const struct opt commands_common_opts[];
 extern const size_t commands_common_opt_count;
@@ -74,12 +81,9 @@ const struct command *command_find(const char *name);
 
 /* Parses the arguments, finds the daemon and runs the command. Returns the exit code. */
 int command_main(const struct command *c, int argc, char **argv);
-/* 0, or an exit code after an error message. *help: --help was given. */
-int args_parse(struct client_call *call, int argc, char **argv, bool *help);
 void command_help(const struct command *c, struct buf *out);
 
 /* "holdfast NAME: ..." on standard error; returns `code`. */
-int command_complain(const struct client_call *call, int code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+#define command_complain(call, code, ...) cli_complain((call)->command->name, code, __VA_ARGS__)
 
 #endif
