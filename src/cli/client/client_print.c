@@ -89,20 +89,24 @@ bool print_value(const struct client_call *call, const json_t *value)
     return call->json;
 }
 
-bool print_list(const struct client_call *call, const json_t *array)
+bool print_items(const struct client_call *call, const json_t *array)
 {
     const json_t *v;
     size_t i;
 
-    if (call->format != NULL) {
-        json_array_foreach ((json_t *)array, i, v) {
-            print_value(call, v);
-        }
-        return true;
+    if (call->format == NULL)
+        return print_value(call, array);
+    json_array_foreach ((json_t *)array, i, v) {
+        print_value(call, v);
     }
-    if (call->json)
-        print_json(array);
-    return call->json;
+    return true;
+}
+
+void print_list(const struct client_call *call, const json_t *array, int columns,
+                const char *const *titles, const char *const *fields)
+{
+    if (!print_items(call, array))
+        columns_print_list(array, columns, titles, fields);
 }
 
 /* --- terminal ----------------------------------------------------------------------- */

@@ -17,11 +17,15 @@
 /* With --json or --format, prints the value and returns true. Else the command prints it. */
 bool print_value(const struct client_call *call, const json_t *value);
 /* The same for a list: --format prints a line for each item, --json the array. */
-bool print_list(const struct client_call *call, const json_t *array);
+bool print_items(const struct client_call *call, const json_t *array);
+/* Prints a list of objects in either way, or else as a table of fields. */
+void print_list(const struct client_call *call, const json_t *array, int columns,
+                const char *const *titles, const char *const *fields);
 
 /* "{id}\t{output.next}": fields of an object, "{{" for a brace, \t \n \\ . -1: not well formed. */
 int format_check(const char *format);
 void format_write(struct buf *out, const char *format, const json_t *object);
+void format_value(struct buf *out, const json_t *v);
 
 /* A table: cells are copied; column `shrink` is cut to fit the terminal. */
 #define COLUMNS_MOST 10
@@ -37,6 +41,9 @@ void columns_init(struct columns *t, int columns, int shrink, const char *const 
 void columns_add(struct columns *t, const char *const *cells);
 void columns_print(const struct columns *t, int width); /* width 0: no limit */
 void columns_fini(struct columns *t);
+/* A table of these fields of each object; the last column is cut to fit the terminal. */
+void columns_print_list(const json_t *array, int columns, const char *const *titles,
+                        const char *const *fields);
 
 int print_terminal_columns(void); /* of standard output; 0: not a terminal */
 bool print_uses_colour(int fd);

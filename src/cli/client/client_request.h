@@ -13,11 +13,18 @@
 #include "cli/client/command.h"
 
 /* Sends a request; any 2xx is success. Otherwise prints the error and returns its exit code. `out`
- * is valid, and must be freed, only on success. */
+ * is valid, and must be freed, only on success; NULL: prints the reply with --json or --format. */
 int request(const struct client_call *call, const char *method, const char *path,
             const struct buf *json_body, struct fetch_reply *out);
 int request_with(const struct client_call *call, const struct fetch_request *what,
                  struct fetch_reply *out);
+
+/*
+ * The options of the command that were given, by the names of their members, which are those of the
+ * API's fields: as members of an object, or in the query of a path.
+ */
+void request_put_options(const struct client_call *call, const char *names, struct json_out *o);
+void request_put_query(const struct client_call *call, const char *names, struct buf *path);
 
 /* The same for "/v1/processes/ID" and `rest`, with a user's name for the process. */
 int request_process(const struct client_call *call, const char *method, const char *name,
@@ -32,6 +39,9 @@ int request_call(const struct client_call *call, const struct fetch_request *wha
                  struct fetch_reply *out, struct hf_error *err);
 int request_open(const struct client_call *call, const struct fetch_request *what,
                  struct fetch_stream *out, struct hf_error *err);
+/* Opens a stream and prints errors: CLI_OK for a 200, else an exit code and nothing to close. */
+int request_stream(const struct client_call *call, const struct fetch_request *what,
+                   struct fetch_stream *out);
 /* For callers with their own retry loop. Zero it first. */
 struct request_tries {
     unsigned count;

@@ -91,9 +91,6 @@ const struct command attach_command = {
         "where it stopped, and input typed in the meantime arrives exactly once. The exit code\n"
         "is that of the process, or 0 after detaching. --json prints the process instead.\n",
     COMMAND_OPTS(attach_opts),
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_PROCESS,
     .run = attach_main,
 };
 
@@ -105,8 +102,5 @@ const struct command watch_command = {
         "Sends no input and does not resize the terminal. Press q, ctrl-c or the detach keys to\n"
         "leave.\n",
     COMMAND_OPTS(watch_opts),
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_PROCESS,
     .run = watch_main,
 };

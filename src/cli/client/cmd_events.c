@@ -23,7 +23,7 @@
 
 struct events_args {
     bool all;
-    const char *since, *session, *tag;
+    const char *since, *session_id, *tag;
     int64_t count;
 };
 #define OPT_ARGS struct events_args
@@ -32,7 +32,7 @@ static const struct opt opts[] = {
     OPT_FLAG("--all", 'a', all, "include events of viewers and sessions"),
     OPT_TEXT("--since", 0, since, "N", "start after event N; 0: all kept events"),
     OPT_NUMBER("--count", 'n', count, 1, INT64_MAX, "N", "exit after N events"),
-    OPT_TEXT("--session", 0, session, "ID", "only events of this session"),
+    OPT_TEXT("--session", 0, session_id, "ID", "only events of this session"),
     OPT_TEXT("--tag", 0, tag, "NAME", "only events of processes with this tag"),
 };
 
@@ -108,25 +108,6 @@ static void on_event(void *arg, const char *name, const char *data, const char *
     l->done = l->left > 0 && --l->left == 0;
 }
 
-static void write_path(const struct events_args *a, const char *last, struct buf *out)
-{
-    const char *since = last != NULL ? last : a->since;
-
-    buf_printf(out, "/v1/events?all=%d", a->all);
-    if (since != NULL) {
-        buf_puts(out, "&since=");
-        fetch_escape(out, since);
-    }
-    if (a->session != NULL) {
-        buf_puts(out, "&session_id=");
-        fetch_escape(out, a->session);
-    }
-    if (a->tag != NULL) {
-        buf_puts(out, "&tag=");
-        fetch_escape(out, a->tag);
-    }
-}
-
 /* --- one connection ---------------------------------------------------------------- */
 
 /* Opens the stream after event `since`. CLI_OK, -errno and err, or an exit code after an error
@@ -134,12 +115,19 @@ static void write_path(const struct events_args *a, const char *last, struct buf
 static int open_stream(struct listening *l, const char *since, bool again, struct fetch_stream *s,
                        struct hf_error *err)
 {
+    const struct events_args *a = l->call->args;
     struct fetch_request get = {.method = "GET", .accept = "text/event-stream"};
     struct fetch_reply r;
     struct buf path = {0};
     int rc;
 
-    write_path(l->call->args, since, &path);
+    buf_printf(&path, "/v1/events?all=%d", a->all);
+    since = since != NULL ? since : a->since;
+    if (since != NULL) {
+        buf_puts(&path, "&since=");
+        fetch_escape(&path, since);
+    }
+    request_put_query(l->call, "session_id tag", &path);
     get.path = buf_cstr(&path);
     rc = request_open(l->call, &get, s, err);
     buf_fini(&path);

@@ -121,8 +121,5 @@ const struct command logs_command = {
              "standard error. Output that is no longer kept is reported on standard error. --json\n"
              "prints at most 1 MiB of chunks with their times and offsets.\n",
     COMMAND_OPTS(opts),
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_PROCESS,
     .run = logs_main,
 };

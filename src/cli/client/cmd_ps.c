@@ -13,7 +13,7 @@
 
 struct ps_args {
     bool all, quiet, no_trunc;
-    const char *status, *tag, *session, *source, *label;
+    const char *status, *tag, *session_id, *source, *label;
     int64_t last;
 };
 #define OPT_ARGS struct ps_args
@@ -25,34 +25,11 @@ static const struct opt opts[] = {
     OPT_FLAG("--no-trunc", 0, no_trunc, "do not truncate columns to fit the terminal"),
     OPT_TEXT("--status", 0, status, "running|exited", "only processes with this status"),
     OPT_TEXT("--tag", 0, tag, "NAME", "only processes with this tag"),
-    OPT_TEXT("--session", 0, session, "ID", "only processes of this session"),
+    OPT_TEXT("--session", 0, session_id, "ID", "only processes of this session"),
     OPT_TEXT("--source", 0, source, "user|agent|user_shell|system",
              "only processes from this source"),
     OPT_TEXT("--label", 0, label, "TEXT", "only processes with this label"),
 };
-
-static void add_filter(struct buf *path, const char *name, const char *value)
-{
-    if (value == NULL)
-        return;
-    buf_printf(path, "&%s=", name);
-    fetch_escape(path, value);
-}
-
-static void write_path(const struct ps_args *a, const char *after, struct buf *out)
-{
-    const char *status = a->status;
-
-    if (status == NULL && !a->all)
-        status = "running";
-    buf_puts(out, "/v1/processes?limit=1000");
-    add_filter(out, "status", status);
-    add_filter(out, "tag", a->tag);
-    add_filter(out, "session_id", a->session);
-    add_filter(out, "source", a->source);
-    add_filter(out, "label", a->label);
-    add_filter(out, "after", after);
-}
 
 /* All pages in one array, which the caller frees. */
 static int fetch(const struct client_call *call, json_t *all)
@@ -65,7 +42,12 @@ static int fetch(const struct client_call *call, json_t *all)
         struct fetch_reply r;
         struct buf path = {0};
 
-        write_path(a, after, &path);
+        buf_puts(&path, "/v1/processes?limit=1000");
+        request_put_query(call, "status tag session_id source label", &path);
+        if (after != NULL) {
+            buf_puts(&path, "&after=");
+            fetch_escape(&path, after);
+        }
         rc = request(call, "GET", buf_cstr(&path), NULL, &r);
         buf_fini(&path);
         free(after);
@@ -151,13 +133,16 @@ static void print_table(const json_t *list, bool no_trunc)
 
 static int ps_main(struct client_call *call)
 {
-    const struct ps_args *a = call->args;
+    struct ps_args *a = call->args;
     json_auto_t *all = json_array();
-    int rc = fetch(call, all);
     size_t i;
     json_t *p;
+    int rc;
 
-    if (rc != CLI_OK || print_list(call, all))
+    if (a->status == NULL && !a->all)
+        a->status = "running";
+    rc = fetch(call, all);
+    if (rc != CLI_OK || print_items(call, all))
         return rc;
     if (!a->quiet)
         print_table(all, a->no_trunc);

@@ -106,9 +106,6 @@ const struct command rm_command = {
     .name = "rm",
     .operands = "[PROCESS...]",
     .summary = "remove exited processes, with -f also running ones",
-    .about = NULL,
     COMMAND_OPTS(opts),
-    .max_operands = -1,
-    .operand_kind = OPERAND_PROCESS,
     .run = rm_main,
 };

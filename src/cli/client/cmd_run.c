@@ -24,7 +24,7 @@
 
 struct run_args {
     bool interactive, tty, detach, remove, shell, clear_env, quiet;
-    const char *tag, *label, *cwd, *user, *session, *source, *detach_keys, *on_detach;
+    const char *tag, *label, *cwd, *user, *session_id, *source, *detach_keys, *on_detach;
     struct opt_list env;
     int64_t timeout_ms, idle_timeout_ms, grace_ms, history_bytes, retry_ms;
     bool reads_all;   /* --json: standard input is read to its end first */
@@ -45,7 +45,7 @@ static const struct opt opts[] = {
     OPT_TEXT("--workdir", 'w', cwd, "DIR", "working directory"),
     OPT_TEXT("--user", 'u', user, "USER", "user to run as: name, uid or uid:gid"),
     OPT_FLAG("--shell", 0, shell, "run COMMAND with /bin/sh -c"),
-    OPT_TEXT("--session", 0, session, "ID", "session that the process belongs to"),
+    OPT_TEXT("--session", 0, session_id, "ID", "session that the process belongs to"),
     OPT_TEXT("--source", 0, source, "user|agent|user_shell|system", "who starts the process"),
     OPT_FLAG("--rm", 0, remove, "remove the process when it has ended"),
     OPT_TIME("--timeout", 0, timeout_ms, "TIME", "terminate the process after this long"),
@@ -119,18 +119,6 @@ static void write_env(struct json_out *o, const struct run_args *a)
     json_close(o, '}');
 }
 
-static void write_text(struct json_out *o, const char *key, const char *value)
-{
-    if (value != NULL)
-        json_kstr(o, key, value);
-}
-
-static void write_number(struct json_out *o, const char *key, int64_t value)
-{
-    if (value > 0)
-        json_kint(o, key, value);
-}
-
 /* All of standard input; the process reads it, followed by end of file. */
 static void write_input(struct json_out *o, const struct buf *input)
 {
@@ -179,23 +167,12 @@ static void write_body(const struct client_call *call, const struct run_args *a,
     for (i = 1; i < call->operand_count; i++)
         json_str(&o, call->operands[i]);
     json_close(&o, ']');
-    if (a->shell)
-        json_kbool(&o, "shell", true);
-    if (a->clear_env)
-        json_kbool(&o, "clear_env", true);
+    request_put_options(call, "shell clear_env", &o);
     write_env(&o, a);
-    write_text(&o, "cwd", a->cwd);
-    write_text(&o, "user", a->user);
-    write_text(&o, "tag", a->tag);
-    write_text(&o, "label", a->label);
-    write_text(&o, "session_id", a->session);
-    write_text(&o, "source", a->source);
-    write_text(&o, "on_detach", a->on_detach);
-    write_number(&o, "timeout_ms", a->timeout_ms);
-    write_number(&o, "idle_timeout_ms", a->idle_timeout_ms);
-    write_number(&o, "history_bytes", a->history_bytes);
-    if (a->grace_ms > 0)
-        json_kint(&o, "grace_ms", a->grace_ms);
+    request_put_options(call,
+                        "cwd user tag label session_id source on_detach timeout_ms "
+                        "idle_timeout_ms history_bytes grace_ms",
+                        &o);
     write_streams(&o, a, attached);
     json_close(&o, '}');
 }
@@ -393,9 +370,6 @@ const struct command run_command = {
         "result when the command has ended; with -i it reads all of standard input first. Use\n"
         "holdfast send to send input to a command started with -d and -i.\n",
     COMMAND_OPTS(opts),
-    .min_operands = 1,
-    .max_operands = -1,
     .first_operand_ends = true,
-    .operand_kind = OPERAND_COMMAND,
     .run = run_main,
 };

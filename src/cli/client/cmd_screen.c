@@ -44,10 +44,6 @@ const struct command screen_command = {
     .name = "screen",
     .operands = "PROCESS",
     .summary = "print the screen of a process's terminal",
-    .about = NULL,
     COMMAND_OPTS(opts),
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_PROCESS,
     .run = screen_main,
 };

@@ -144,9 +144,6 @@ const struct command send_command = {
         "Without text or keys, sends standard input. Text is sent first, then the keys, then the\n"
         "end of file.\n",
     COMMAND_OPTS(opts),
-    .min_operands = 1,
-    .max_operands = -1,
     .takes_bytes = true,
-    .operand_kind = OPERAND_PROCESS,
     .run = send_main,
 };

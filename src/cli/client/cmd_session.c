@@ -46,26 +46,13 @@ static int need(const struct client_call *call, int count, const char *usage)
 static int list(struct client_call *call)
 {
     static const char *const titles[] = {"SESSION", "STATUS", "CREATED", "CWD"};
-    const json_t *sessions, *s;
+    static const char *const fields[] = {"id", "status", "created_at", "cwd"};
     fetch_autoreply struct fetch_reply r = {0};
-    struct columns t;
-    size_t i;
     int rc = request(call, "GET", "/v1/sessions", NULL, &r);
 
-    if (rc != CLI_OK)
-        return rc;
-    sessions = json_object_get(r.json, "sessions");
-    if (!print_list(call, sessions)) {
-        columns_init(&t, 4, 3, titles);
-        json_array_foreach ((json_t *)sessions, i, s) {
-            columns_add(&t, (const char *[]){
-                                request_json_text(s, "id"), request_json_text(s, "status"),
-                                request_json_text(s, "created_at"), request_json_text(s, "cwd")});
-        }
-        columns_print(&t, print_terminal_columns());
-        columns_fini(&t);
-    }
-    return CLI_OK;
+    if (rc == CLI_OK)
+        print_list(call, json_object_get(r.json, "sessions"), 4, titles, fields);
+    return rc;
 }
 
 static void write_new(const struct client_call *call, struct buf *out)
@@ -78,10 +65,7 @@ static void write_new(const struct client_call *call, struct buf *out)
     json_open(&o, '{');
     if (call->operand_count > 1)
         json_kstr(&o, "id", call->operands[1]);
-    if (a->cwd != NULL)
-        json_kstr(&o, "cwd", a->cwd);
-    if (a->shell != NULL)
-        json_kstr(&o, "shell", a->shell);
+    request_put_options(call, "cwd shell", &o);
     if (a->env.count > 0) {
         json_key(&o, "env");
         json_open(&o, '{');
@@ -112,7 +96,6 @@ static int create(struct client_call *call)
 
 static void write_command(const struct client_call *call, struct buf *out)
 {
-    const struct session_args *a = call->args;
     struct buf line = {0};
     struct json_out o;
     int i;
@@ -122,10 +105,7 @@ static void write_command(const struct client_call *call, struct buf *out)
     json_out_init(&o, out);
     json_open(&o, '{');
     json_kstr(&o, "command", buf_cstr(&line));
-    if (a->source != NULL)
-        json_kstr(&o, "source", a->source);
-    if (a->timeout_ms > 0)
-        json_kint(&o, "timeout_ms", a->timeout_ms);
+    request_put_options(call, "source timeout_ms", &o);
     if (!call->json && call->format == NULL) /* so that the output is printed byte for byte */
         json_kstr(&o, "output_encoding", "base64");
     json_close(&o, '}');
@@ -263,9 +243,6 @@ const struct command session_command = {
         "exceeds 1 MiB, its middle is omitted, which is reported on standard error. transcript\n"
         "prints every command so far, as Markdown, or as JSON with --json.\n",
     COMMAND_OPTS(opts),
-    .min_operands = 1,
-    .max_operands = -1,
-    .operand_kind = OPERAND_WORDS,
     .words = "ls|create|run|show|transcript|rm",
     .verb_ends = "run",
     .run = session_main,

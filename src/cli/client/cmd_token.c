@@ -197,22 +197,14 @@ static int rotate(const struct client_call *call, const json_t *info)
 static void print_tokens(const json_t *info)
 {
     static const char *const titles[] = {"TOKEN", "VALID UNTIL"};
-    const json_t *list = json_object_get(info, "tokens"), *t;
+    static const char *const fields[] = {"name", "expires_at"};
+    const json_t *list = json_object_get(info, "tokens");
     const char *file = request_json_text(info, "file");
-    struct columns c;
-    size_t i;
 
     printf("%s\n", file[0] != '\0' ? file : request_json_text(info, "source"));
     fflush(stdout); /* tables bypass stdio */
-    if (json_array_size(list) == 0)
-        return;
-    columns_init(&c, 2, 1, titles);
-    json_array_foreach ((json_t *)list, i, t) {
-        columns_add(
-            &c, (const char *[]){request_json_text(t, "name"), request_json_text(t, "expires_at")});
-    }
-    columns_print(&c, print_terminal_columns());
-    columns_fini(&c);
+    if (json_array_size(list) > 0)
+        columns_print_list(list, 2, titles, fields);
 }
 
 static int token_main(struct client_call *call)
@@ -244,8 +236,6 @@ const struct command token_command = {
         "pages signed in with it, are closed, at once or after --grace. Share links stay valid.\n"
         "It prints the path of the file, never a token. Run it on the daemon's machine.\n",
     COMMAND_OPTS(opts),
-    .max_operands = 1,
-    .operand_kind = OPERAND_WORDS,
     .words = "show|rotate",
     .run = token_main,
 };

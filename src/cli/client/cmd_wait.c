@@ -206,8 +206,5 @@ const struct command wait_command = {
         "and with 1 if the process ends before a condition is met. A lost connection is\n"
         "reopened.\n",
     COMMAND_OPTS(opts),
-    .min_operands = 1,
-    .max_operands = -1,
-    .operand_kind = OPERAND_PROCESS,
     .run = wait_main,
 };

@@ -70,23 +70,44 @@ void command_help(const struct command *c, struct buf *out)
 
 /* --- the command line ---------------------------------------------------------------------- */
 
+bool command_takes(const struct command *c, const char *word)
+{
+    return strncmp(c->operands + (c->operands[0] == '['), word, strlen(word)) == 0;
+}
+
+/* Those in brackets are optional, and dots mean any number. Several forms begin with a verb. */
+static void count_operands(const char *usage, int *least, int *most)
+{
+    bool any = strstr(usage, "...") != NULL || strstr(usage, " | ") != NULL;
+    int words = 0, optional = 0;
+
+    for (const char *at = usage; *at != '\0'; at += strspn(at, " ")) {
+        words++;
+        optional += *at == '[';
+        at += strcspn(at, " ");
+    }
+    *least = strstr(usage, " | ") != NULL ? 1 : words - optional;
+    *most = any ? -1 : words;
+}
+
 /* The API uses JSON, which cannot carry bytes that are not UTF-8: they would arrive changed. */
 static int check_operands(const struct client_call *call)
 {
     const struct command *c = call->command;
-    int i;
+    int i, least, most;
 
+    count_operands(c->operands, &least, &most);
     for (i = 0; i < call->operand_count && !c->takes_bytes; i++)
         if (!utf8_is_valid(call->operands[i], strlen(call->operands[i])))
             return command_complain(call, CLI_USAGE,
                                     "an argument is not UTF-8 and cannot be sent; send such bytes "
                                     "through standard input or a file");
-    if (call->operand_count < c->min_operands)
+    if (call->operand_count < least)
         return command_complain(call, CLI_USAGE, "usage: holdfast %s [OPTION...] %s", c->name,
                                 c->operands);
-    if (c->max_operands >= 0 && call->operand_count > c->max_operands)
+    if (most >= 0 && call->operand_count > most)
         return command_complain(call, CLI_USAGE, "unexpected argument '%s'; see holdfast %s --help",
-                                call->operands[c->max_operands], c->name);
+                                call->operands[most], c->name);
     return 0;
 }
 

@@ -42,6 +42,30 @@ void columns_fini(struct columns *t)
     free(t->cells);
 }
 
+void columns_print_list(const json_t *array, int columns, const char *const *titles,
+                        const char *const *fields)
+{
+    struct columns t;
+    const json_t *v;
+    size_t i;
+
+    columns_init(&t, columns, columns - 1, titles);
+    json_array_foreach ((json_t *)array, i, v) {
+        struct buf text[COLUMNS_MOST] = {0};
+        const char *cells[COLUMNS_MOST];
+
+        for (int c = 0; c < columns; c++) {
+            format_value(&text[c], json_object_get(v, fields[c]));
+            cells[c] = buf_cstr(&text[c]);
+        }
+        columns_add(&t, cells);
+        for (int c = 0; c < columns; c++)
+            buf_fini(&text[c]);
+    }
+    columns_print(&t, print_terminal_columns());
+    columns_fini(&t);
+}
+
 /* Counts characters, each as one column. */
 static int text_width(const char *s)
 {

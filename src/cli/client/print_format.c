@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "cli/client/client_print.h"
 
-static void put_value(struct buf *out, const json_t *v)
+void format_value(struct buf *out, const json_t *v)
 {
     char *text;
 
@@ -88,7 +88,7 @@ void format_write(struct buf *out, const char *format, const json_t *object)
         if (format != NULL && piece.field != NULL) {
             char *path = hf_xstrndup(piece.field, piece.field_len);
 
-            put_value(out, find_field(object, path));
+            format_value(out, find_field(object, path));
             free(path);
         } else if (format != NULL) {
             buf_putc(out, piece.c);
