@@ -24,7 +24,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "cli/secret.h"
+#include "cli/token_file.h"
 #include "gateway/gateway_shared.h"
 #include "gateway/redis.h"
 
@@ -294,7 +294,7 @@ int gateway_main(int argc, char **argv)
     if (rc >= 0)
         return rc;
     log_set_part("gateway");
-    secret_from_env(REDIS_PASSWORD_ENV, &run.redis_password);
+    token_take_env(REDIS_PASSWORD_ENV, &run.redis_password);
     run.shared = shared_new();
     rc = gateway_worker_check(&run);
     rc = rc != 0 ? rc : gateway_confine_check(&run) < 0;

@@ -10,11 +10,9 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/confine.h"
@@ -114,15 +112,8 @@ int gateway_confine(const struct gateway_run *run, bool report)
 {
     struct read_dirs dirs = {.count = 0};
     struct confine_plan plan = plan_of(run, &dirs);
-    struct confinement done = {0};
-    int rc = confine_user(&plan, &done);
 
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids cleared */
-    if (rc == 0)
-        rc = confine_calls(&plan, &done);
-    if (rc == 0 && report)
-        confine_report(&plan, &done);
-    return rc;
+    return confine_self(&plan, report);
 }
 
 int gateway_confine_check(struct gateway_run *run)

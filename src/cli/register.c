@@ -24,7 +24,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "cli/confine.h"
-#include "cli/secret.h"
+#include "cli/token_file.h"
 #include "gateway/redis.h"
 #include "gateway/registration.h"
 #include "gateway/route_target.h"
@@ -170,8 +170,8 @@ static int take_secrets(struct registrar *r, struct hf_error *err)
     struct buf key = {0}, password = {0};
     int rc;
 
-    secret_from_env(KEY_ENV, &key);
-    secret_from_env(REDIS_PASSWORD_ENV, &password);
+    token_take_env(KEY_ENV, &key);
+    token_take_env(REDIS_PASSWORD_ENV, &password);
     rc = redis_url_load(&r->url, password.len > 0 ? buf_cstr(&password) : NULL, err);
     if (rc == 0)
         rc = read_key(r, &key, err);
@@ -378,19 +378,6 @@ static void registrar_close(struct registrar *r)
     hf_wipe(&r->url, sizeof r->url);
 }
 
-static bool registrar_confine(const struct registrar *r)
-{
-    struct confinement done = {0};
-
-    if (confine_user(&r->confine, &done) < 0)
-        return false;
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids cleared */
-    if (confine_calls(&r->confine, &done) < 0)
-        return false;
-    confine_report(&r->confine, &done);
-    return true;
-}
-
 static void registrar_main(struct registrar *r)
 {
     struct http_options o;
@@ -409,7 +396,7 @@ static void registrar_main(struct registrar *r)
         log_error("--register: %s", err.detail);
         return;
     }
-    if (!registrar_confine(r))
+    if (confine_self(&r->confine, true) < 0)
         return;
     signals = watch_new(r->loop, r->signal_fd, on_end, r);
     watch_set(signals, LOOP_READ);

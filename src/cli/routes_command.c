@@ -6,7 +6,7 @@
  * endpoints need no token, and tests/attack calls every row without the necessary role.
  * Layer: cli.
  */
-#include "cli/routes_command.h"
+#include "cli/builtin_commands.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * stop.c - `holdfast stop` and `holdfast restart`. Layer: cli.
  */
-#include "cli/stop.h"
+#include "cli/builtin_commands.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -197,7 +197,7 @@ int fetch_call(const struct daemon_address *p, const struct fetch_request *reque
 
 void fetch_reply_fini(struct fetch_reply *r)
 {
-    json_decref(r->json);
+    json_free_secret(r->json);
     buf_wipe(&r->body);
     *r = (struct fetch_reply){0};
 }

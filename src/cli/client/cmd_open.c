@@ -29,36 +29,23 @@ static const struct opt opts[] = {
 
 /* --- where the page is ---------------------------------------------------------------- */
 
-/* From the daemon's list; NULL: a browser can open none of them. */
-static const char *best_listener(const json_t *listeners)
-{
-    const char *best = NULL;
-    const json_t *l;
-    size_t i;
-
-    json_array_foreach ((json_t *)listeners, i, l) {
-        const char *url = json_is_string(l) ? json_string_value(l) : "";
-
-        if (link_rank(url) > (best != NULL ? link_rank(best) : 0))
-            best = url;
-    }
-    return best;
-}
-
 /* Gets an address for browsers from a daemon that we reached by its unix socket. The daemon lists
  * its addresses only for clients that may create tickets. For others `out` stays empty, and the
  * ticket is refused anyway. */
 static int request_address(const struct client_call *call, struct buf *out)
 {
-    struct fetch_reply r;
-    const json_t *listeners;
-    const char *url;
+    fetch_autoreply struct fetch_reply r = {0};
+    const json_t *listeners, *l;
+    const char *url = NULL;
+    size_t i;
     int rc = request(call, "GET", "/v1/info", NULL, &r);
 
     if (rc != CLI_OK)
         return rc;
     listeners = json_object_get(r.json, "listeners");
-    url = best_listener(listeners);
+    json_array_foreach ((json_t *)listeners, i, l) {
+        url = link_better(url, json_string_value(l));
+    }
     if (url != NULL)
         link_put(out, url);
     else if (listeners != NULL)
@@ -67,7 +54,6 @@ static int request_address(const struct client_call *call, struct buf *out)
             "the daemon at %s listens only on a unix socket, which a browser cannot open; "
             "start it with --listen 127.0.0.1:7070 as well",
             call->place.url);
-    fetch_reply_fini(&r);
     return rc;
 }
 
@@ -83,36 +69,26 @@ static int find_address(const struct client_call *call, struct buf *out)
 
 static int request_ticket(const struct client_call *call, struct fetch_reply *out)
 {
-    const struct open_args *a = call->args;
     struct buf body = {0};
     struct json_out o;
     int rc;
 
     json_out_init(&o, &body);
     json_open(&o, '{');
-    if (a->role != NULL)
-        json_kstr(&o, "role", a->role);
+    request_put_options(call, "role", &o);
     json_close(&o, '}');
     rc = request(call, "POST", "/v1/tickets", &body, out);
     buf_fini(&body);
     return rc;
 }
 
+/* A ticket is as good as a password while it lasts. */
 static void wipe_text(const json_t *object, const char *key)
 {
     const json_t *s = json_object_get(object, key);
 
     if (json_is_string(s))
         hf_wipe((char *)(uintptr_t)json_string_value(s), json_string_length(s));
-}
-
-/* A ticket is as good as a password while it lasts. */
-static void forget(struct fetch_reply *r)
-{
-    wipe_text(r->json, "ticket");
-    wipe_text(r->json, "url");
-    buf_wipe(&r->body);
-    fetch_reply_fini(r);
 }
 
 /* Appends the path of the link to the address, and puts the whole URL into the reply. */
@@ -175,18 +151,16 @@ static void show_link(const struct client_call *call, const json_t *ticket, stru
 
 static int open_main(struct client_call *call)
 {
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     struct buf url = {0};
     int rc = find_address(call, &url);
 
     if (rc == CLI_OK)
         rc = request_ticket(call, &r);
-    if (rc == CLI_OK) {
+    if (rc == CLI_OK)
         rc = complete(call, r.json, &url);
-        if (rc == CLI_OK)
-            show_link(call, r.json, &url);
-        forget(&r);
-    }
+    if (rc == CLI_OK)
+        show_link(call, r.json, &url);
     buf_wipe(&url);
     return rc;
 }
