@@ -38,7 +38,4 @@ int client_conn_receive(struct client_conn *w); /* > 0; 0: end of stream; -EAGAI
 int client_conn_wait(const struct client_conn *w, short events, int timeout_ms);
 int client_conn_flush_all(struct client_conn *w, int timeout_ms);
 
-/* client_dial.c: a connected, non-blocking socket, or -errno and err. */
-int client_conn_dial(const struct daemon_address *p, int timeout_ms, struct hf_error *err);
-
 #endif

@@ -23,9 +23,8 @@ void print_list(const struct client_call *call, const json_t *array, int columns
                 const char *const *titles, const char *const *fields);
 
 /* "{id}\t{output.next}": fields of an object, "{{" for a brace, \t \n \\ . -1: not well formed. */
-int format_check(const char *format);
-void format_write(struct buf *out, const char *format, const json_t *object);
-void format_value(struct buf *out, const json_t *v);
+int print_format_check(const char *format);
+void print_format_write(struct buf *out, const char *format, const json_t *object);
 
 /* A table: cells are copied; column `shrink` is cut to fit the terminal. */
 #define COLUMNS_MOST 10
@@ -41,7 +40,7 @@ void columns_init(struct columns *t, int columns, int shrink, const char *const 
 void columns_add(struct columns *t, const char *const *cells);
 void columns_print(const struct columns *t, int width); /* width 0: no limit */
 void columns_fini(struct columns *t);
-/* A table of these fields of each object; the last column is cut to fit the terminal. */
+/* The fields of each object; the last column is cut to fit the terminal. */
 void columns_print_list(const json_t *array, int columns, const char *const *titles,
                         const char *const *fields);
 

@@ -139,19 +139,25 @@ int request_open(const struct client_call *call, const struct fetch_request *wha
     return rc;
 }
 
+int request_check(const struct client_call *call, int rc, const struct hf_error *err,
+                  struct fetch_reply *out)
+{
+    if (rc < 0)
+        return request_print_unreachable(call, err);
+    if (out->status / 100 == 2)
+        return CLI_OK;
+    rc = request_print_problem(call, out);
+    fetch_reply_fini(out);
+    return rc;
+}
+
 int request_with(const struct client_call *call, const struct fetch_request *what,
                  struct fetch_reply *out)
 {
     struct hf_error err = {0};
     int rc = request_call(call, what, out, &err);
 
-    if (rc < 0)
-        return request_print_unreachable(call, &err);
-    if (out->status / 100 == 2)
-        return CLI_OK;
-    rc = request_print_problem(call, out);
-    fetch_reply_fini(out);
-    return rc;
+    return request_check(call, rc, &err, out);
 }
 
 int request_stream(const struct client_call *call, const struct fetch_request *what,

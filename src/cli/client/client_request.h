@@ -42,7 +42,10 @@ int request_open(const struct client_call *call, const struct fetch_request *wha
 /* Opens a stream and prints errors: CLI_OK for a 200, else an exit code and nothing to close. */
 int request_stream(const struct client_call *call, const struct fetch_request *what,
                    struct fetch_stream *out);
-/* For callers with their own retry loop. Zero it first. */
+/* Checks the result of fetch_call() as request_with() does, for callers with a retry loop. */
+int request_check(const struct client_call *call, int rc, const struct hf_error *err,
+                  struct fetch_reply *out);
+/* For the same. Zero it first. */
 struct request_tries {
     unsigned count;
     uint64_t began_ms;

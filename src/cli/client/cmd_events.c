@@ -74,7 +74,7 @@ static void print_event(const struct listening *l, const char *name, const json_
         buf_printf(&line, "%s\n", text != NULL ? text : "");
         free(text);
     } else if (l->call->format != NULL) {
-        format_write(&line, l->call->format, e);
+        print_format_write(&line, l->call->format, e);
     } else {
         buf_printf(&line, "%s %s%s%s ", request_json_text(e, "time"), colour ? "\033[1m" : "", name,
                    colour ? "\033[0m" : "");
@@ -117,8 +117,8 @@ static int open_stream(struct listening *l, const char *since, bool again, struc
 {
     const struct events_args *a = l->call->args;
     struct fetch_request get = {.method = "GET", .accept = "text/event-stream"};
-    struct fetch_reply r;
-    struct buf path = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf path = {0};
     int rc;
 
     buf_printf(&path, "/v1/events?all=%d", a->all);
@@ -130,12 +130,10 @@ static int open_stream(struct listening *l, const char *since, bool again, struc
     request_put_query(l->call, "session_id tag", &path);
     get.path = buf_cstr(&path);
     rc = request_open(l->call, &get, s, err);
-    buf_fini(&path);
     if (rc < 0 || rc == 200)
         return rc < 0 ? rc : CLI_OK;
     fetch_rest(s, &r);
     rc = again && request_may_retry(r.status) ? -EAGAIN : request_print_problem(l->call, &r);
-    fetch_reply_fini(&r);
     fetch_close(s);
     return rc;
 }

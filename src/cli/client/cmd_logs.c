@@ -33,7 +33,7 @@ static int find_tail(const struct client_call *call, const char *id, const char 
     struct fetch_stream s;
     struct hf_error err = {0};
     struct fetch_request get = {.method = "HEAD"};
-    struct buf path = {0};
+    hf_autobuf struct buf path = {0};
     const char *offset = NULL;
     size_t at = 0;
     int64_t n;
@@ -49,7 +49,6 @@ static int find_tail(const struct client_call *call, const char *id, const char 
     buf_printf(&path, "/v1/processes/%s/output?tail_lines=%lld", id, (long long)n);
     get.path = buf_cstr(&path);
     rc = request_open(call, &get, &s, &err);
-    buf_fini(&path);
     if (rc < 0)
         return request_print_unreachable(call, &err);
     if (rc == 200)

@@ -69,17 +69,14 @@ static int find_address(const struct client_call *call, struct buf *out)
 
 static int request_ticket(const struct client_call *call, struct fetch_reply *out)
 {
-    struct buf body = {0};
+    hf_autobuf struct buf body = {0};
     struct json_out o;
-    int rc;
 
     json_out_init(&o, &body);
     json_open(&o, '{');
     request_put_options(call, "role", &o);
     json_close(&o, '}');
-    rc = request(call, "POST", "/v1/tickets", &body, out);
-    buf_fini(&body);
-    return rc;
+    return request(call, "POST", "/v1/tickets", &body, out);
 }
 
 /* A ticket is as good as a password while it lasts. */

@@ -39,8 +39,8 @@ static int fetch(const struct client_call *call, json_t *all)
     int rc = CLI_OK;
 
     do {
-        struct fetch_reply r;
-        struct buf path = {0};
+        fetch_autoreply struct fetch_reply r = {0};
+        hf_autobuf struct buf path = {0};
 
         buf_puts(&path, "/v1/processes?limit=1000");
         request_put_query(call, "status tag session_id source label", &path);
@@ -49,14 +49,12 @@ static int fetch(const struct client_call *call, json_t *all)
             fetch_escape(&path, after);
         }
         rc = request(call, "GET", buf_cstr(&path), NULL, &r);
-        buf_fini(&path);
         free(after);
         after = NULL;
         if (rc != CLI_OK)
             return rc;
         json_array_extend(all, json_object_get(r.json, "processes"));
         after = hf_xstrdup(json_string_value(json_object_get(r.json, "next")));
-        fetch_reply_fini(&r);
     } while (after != NULL && (a->last == 0 || json_array_size(all) < (size_t)a->last));
     free(after);
     while (a->last > 0 && json_array_size(all) > (size_t)a->last)

@@ -181,15 +181,17 @@ static void write_body(const struct client_call *call, const struct run_args *a,
 
 /* A refusal must not look like the command's own exit code. ENOENT may also mean the working
  * directory rather than the command. */
-static int refused(const struct client_call *call, const struct run_args *a, struct fetch_reply *r)
+static int check_reply(const struct client_call *call, int rc, const struct hf_error *err,
+                       struct fetch_reply *r)
 {
-    bool of_directory = a->cwd != NULL && strcmp(request_json_text(r->json, "path"), a->cwd) == 0;
-    int code = request_print_problem(call, r);
+    const struct run_args *a = call->args;
+    bool of_directory =
+        rc == 0 && a->cwd != NULL && strcmp(request_json_text(r->json, "path"), a->cwd) == 0;
 
-    fetch_reply_fini(r);
-    if (code == CLI_NOT_FOUND && of_directory)
+    rc = request_check(call, rc, err, r);
+    if (rc == CLI_NOT_FOUND && of_directory)
         return CLI_CANNOT_RUN;
-    return code == CLI_FAILED ? CLI_NO_DAEMON : code;
+    return rc == CLI_FAILED ? CLI_NO_DAEMON : rc;
 }
 
 /* The idempotency key makes it safe to retry when a worker died during the request. */
@@ -216,22 +218,16 @@ static int create(const struct client_call *call, const struct buf *body, struct
         if (rc == -ECONNREFUSED || rc == -ENOENT || rc == -EINVAL)
             break;
     }
-    if (rc < 0)
-        return request_print_unreachable(call, &err);
-    if (r->status / 100 == 2)
-        return CLI_OK;
-    return refused(call, call->args, r);
+    return check_reply(call, rc, &err, r);
 }
 
 static void forget(const struct client_call *call, const char *id)
 {
-    struct fetch_reply r;
-    struct buf path = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf path = {0};
 
     buf_printf(&path, "/v1/processes/%s", id);
-    if (request(call, "DELETE", buf_cstr(&path), NULL, &r) == CLI_OK)
-        fetch_reply_fini(&r);
-    buf_fini(&path);
+    request(call, "DELETE", buf_cstr(&path), NULL, &r);
 }
 
 static int stay(const struct client_call *call, const struct run_args *a, const char *id)
@@ -293,26 +289,22 @@ static int run_as_json(const struct client_call *call, struct run_args *a)
 {
     struct fetch_request post = {.method = "POST", .path = "/v1/processes/run"};
     struct hf_error err = {0};
-    struct fetch_reply r;
-    struct buf body = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf body = {0};
     int rc = write_whole(call, a, &body);
 
-    if (rc == CLI_OK) {
-        post.body = buf_data(&body);
-        post.body_len = body.len;
-        rc = request_call(call, &post, &r, &err);
-    }
-    buf_fini(&body);
     if (rc != CLI_OK)
-        return rc < 0 ? request_print_unreachable(call, &err) : rc;
-    if (r.status / 100 != 2)
-        return refused(call, a, &r);
+        return rc;
+    post.body = buf_data(&body);
+    post.body_len = body.len;
+    rc = request_call(call, &post, &r, &err);
+    rc = check_reply(call, rc, &err, &r);
+    if (rc != CLI_OK)
+        return rc;
     print_value(call, r.json);
     if (a->remove)
         forget(call, request_json_text(json_object_get(r.json, "process"), "id"));
-    rc = request_exit_code(call, r.json);
-    fetch_reply_fini(&r);
-    return rc;
+    return request_exit_code(call, r.json);
 }
 
 static int check(const struct client_call *call, const struct run_args *a)
@@ -333,9 +325,9 @@ static int check(const struct client_call *call, const struct run_args *a)
 static int run_main(struct client_call *call)
 {
     struct run_args *a = call->args;
-    struct fetch_reply r;
-    struct buf body = {0};
-    char *id;
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf body = {0};
+    const char *id;
     int rc = check(call, a);
 
     if (a->retry_ms == 0)
@@ -346,16 +338,14 @@ static int run_main(struct client_call *call)
         return rc;
     write_body(call, a, !a->detach, &body);
     rc = create(call, &body, &r);
-    buf_fini(&body);
     if (rc != CLI_OK)
         return rc;
-    id = strdup(request_json_text(r.json, "id"));
-    if (a->detach && !print_value(call, r.json))
+    id = request_json_text(r.json, "id");
+    if (!a->detach)
+        return stay(call, a, id);
+    if (!print_value(call, r.json))
         printf("%s\n", id);
-    fetch_reply_fini(&r);
-    rc = a->detach ? CLI_OK : stay(call, a, id);
-    free(id);
-    return rc;
+    return CLI_OK;
 }
 
 const struct command run_command = {

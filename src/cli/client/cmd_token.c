@@ -148,14 +148,13 @@ static int find_file(const struct client_call *call, const json_t *info, char *p
 
 static int reload(const struct client_call *call, const char *path, int64_t grace_ms)
 {
-    struct fetch_reply r;
-    struct buf body = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf body = {0};
     const char *error;
     int rc;
 
     buf_printf(&body, "{\"grace_ms\":%lld}", (long long)grace_ms);
     rc = request(call, "POST", "/v1/reload", &body, &r);
-    buf_fini(&body);
     if (rc != CLI_OK)
         return command_complain(
             call, rc, "the new token is in %s, but the daemon may not have loaded it; send SIGHUP",
@@ -167,7 +166,6 @@ static int reload(const struct client_call *call, const char *path, int64_t grac
                               error[0] != '\0' ? ": " : "", error);
     else if (!print_value(call, r.json))
         printf("%s\n", path);
-    fetch_reply_fini(&r);
     return rc;
 }
 
@@ -210,7 +208,7 @@ static void print_tokens(const json_t *info)
 static int token_main(struct client_call *call)
 {
     const char *verb = call->operand_count > 0 ? call->operands[0] : "show";
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     int rc;
 
     if (strcmp(verb, "show") != 0 && strcmp(verb, "rotate") != 0)
@@ -219,11 +217,10 @@ static int token_main(struct client_call *call)
     if (rc != CLI_OK)
         return rc;
     if (strcmp(verb, "rotate") == 0)
-        rc = rotate(call, r.json);
-    else if (!print_value(call, r.json))
+        return rotate(call, r.json);
+    if (!print_value(call, r.json))
         print_tokens(r.json);
-    fetch_reply_fini(&r);
-    return rc;
+    return CLI_OK;
 }
 
 const struct command token_command = {

@@ -154,13 +154,7 @@ static int request_wait(const struct client_call *call, const char *path, struct
         request_begin(&tries);
         rc = request_once(call, path, r, &err);
     } while (request_again(&tries, rc));
-    if (rc < 0)
-        return request_print_unreachable(call, &err);
-    if (r->status / 100 == 2)
-        return CLI_OK;
-    rc = request_print_problem(call, r);
-    fetch_reply_fini(r);
-    return rc;
+    return request_check(call, rc, &err, r);
 }
 
 static int wait_one(const struct client_call *call, const char *name)

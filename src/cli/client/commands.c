@@ -158,7 +158,7 @@ static int find_place(struct client_call *call)
     struct hf_error err = {0};
 
     call->place.ca_file = call->ca_file != NULL ? call->ca_file : getenv("HOLDFAST_CA_FILE");
-    if (call->format != NULL && format_check(call->format) < 0)
+    if (call->format != NULL && print_format_check(call->format) < 0)
         return command_complain(call, CLI_USAGE,
                                 "--format has an unmatched brace; write {{ for a literal one");
     if (daemon_address_find(&call->place, call->url, call->token_file, &err) < 0)

@@ -23,15 +23,15 @@ TEST(fields_in_a_line)
                                "pty", 1, "list", 3);
     struct buf out = {0};
 
-    format_write(&out, "{id}\\t{output.next} {tag}{none.a} {pty} {list} {{}}", o);
+    print_format_write(&out, "{id}\\t{output.next} {tag}{none.a} {pty} {list} {{}}", o);
     EXPECT_TEXT(&out, "x\t7  true [3] {}\n");
-    EXPECT_INT(format_check("{id} {{ }}"), 0);
-    EXPECT_INT(format_check("{id"), -1);
-    EXPECT_INT(format_check("id}"), -1);
-    EXPECT_INT(format_check("{a{b}}"), -1);
-    EXPECT_INT(format_check("\\{{x"), -1); /* an escaped brace is no half of a pair */
-    EXPECT_INT(format_check("\\{{id}\\}"), 0);
-    EXPECT_INT(format_check("{}"), -1);
+    EXPECT_INT(print_format_check("{id} {{ }}"), 0);
+    EXPECT_INT(print_format_check("{id"), -1);
+    EXPECT_INT(print_format_check("id}"), -1);
+    EXPECT_INT(print_format_check("{a{b}}"), -1);
+    EXPECT_INT(print_format_check("\\{{x"), -1); /* an escaped brace is no half of a pair */
+    EXPECT_INT(print_format_check("\\{{id}\\}"), 0);
+    EXPECT_INT(print_format_check("{}"), -1);
 }
 
 TEST(times_on_the_command_line)
