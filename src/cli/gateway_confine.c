@@ -17,7 +17,6 @@
 
 #include "cli/confine.h"
 #include "cli/gateway_command.h"
-#include "engine/users.h"
 #include "gateway/kube_config.h"
 
 #define DIRS_MAX 3
@@ -84,15 +83,9 @@ static int find_user(struct gateway_run *run)
                        : needs_root(cli)        ? "root"
                                                 : CONFINE_UID;
     struct hf_error err = {0};
-    struct user u;
+    int rc = opt_worker_ids(name, &run->worker_uid, &run->worker_gid, &err);
 
-    if (geteuid() != 0 || strcmp(name, "root") == 0)
-        return 0;
-    if (user_find(name, &u, &err) < 0)
-        return -cli_complain("gateway", EINVAL, "%s", err.detail);
-    run->worker_uid = u.uid;
-    run->worker_gid = u.gid;
-    return 0;
+    return rc < 0 ? -cli_complain("gateway", EINVAL, "%s", err.detail) : 0;
 }
 
 static struct confine_plan plan_of(const struct gateway_run *run, struct read_dirs *d)

@@ -2,7 +2,7 @@
 /*
  * gateway_options.c - the options of `holdfast gateway`: table, defaults, checks. Layer: cli.
  */
-#include "cli/gateway_options.h"
+#include "cli/gateway_command.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,9 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,10 +26,10 @@
 #include "base/log.h"
 #include "base/program.h"
 #include "base/signals.h"
-#include "cli/notify.h"
 #include "cli/optparse.h"
 #include "vault/vault.h"
 
+#define NOTIFY_ENV "NOTIFY_SOCKET"
 #define SECOND_CTRL_C_MS 2000 /* a second Ctrl-C within this time ends everything */
 
 struct launcher {
@@ -57,6 +61,67 @@ void launcher_guard_end(void)
 #ifdef __SANITIZE_ADDRESS__
     (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 #endif
+}
+
+/* --- the service manager, as sd_notify(3) --- */
+
+static struct sockaddr_un manager;
+static socklen_t manager_len; /* 0: there is none */
+
+/* NOTIFY_SOCKET names the manager's datagram socket, by a path or by an abstract name that begins
+ * with '@'. The variable is removed, so that children do not inherit it. */
+static void notify_init(void)
+{
+    const char *name = getenv(NOTIFY_ENV);
+    size_t len = name == NULL ? 0 : strlen(name);
+
+    if (len > 1 && len < sizeof manager.sun_path && (name[0] == '/' || name[0] == '@')) {
+        manager.sun_family = AF_UNIX;
+        memcpy(manager.sun_path, name, len);
+        if (name[0] == '@')
+            manager.sun_path[0] = '\0';
+        manager_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+    } else if (len > 0) {
+        log_warn(NOTIFY_ENV " is not the address of a socket: %s", name);
+    }
+    unsetenv(NOTIFY_ENV);
+}
+
+static void notify_send(const char *text)
+{
+    int fd;
+
+    if (manager_len == 0)
+        return;
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 ||
+        sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&manager, manager_len) < 0)
+        log_warn("cannot notify the service manager: %s", strerror(errno));
+    if (fd >= 0)
+        close(fd);
+}
+
+static void notify_ready(void)
+{
+    notify_send("READY=1\nSTATUS=serving");
+}
+
+/* Type=notify-reload requires the time. */
+static void notify_reloading(void)
+{
+    struct timespec now;
+    char text[96];
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%llu",
+             (unsigned long long)now.tv_sec * 1000000ULL +
+                 (unsigned long long)now.tv_nsec / 1000ULL);
+    notify_send(text);
+}
+
+static void notify_stopping(void)
+{
+    notify_send("STOPPING=1");
 }
 
 /* --- signals ---------------------------------------------------------------------------------- */
@@ -172,7 +237,7 @@ static void on_serving(struct launcher *l)
 {
     if (!l->ready || (l->reloading && has_reloaded(l))) {
         l->reloading = false;
-        notify_ready("serving");
+        notify_ready();
     }
     l->ready = true;
     if (l->pickup != NULL)

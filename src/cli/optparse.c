@@ -15,6 +15,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "engine/users.h"
+#include "transport/origin.h"
 
 #define LEFT_COLUMNS 28
 
@@ -82,6 +84,31 @@ int opt_set_log_level(const char *command, const char *name)
             return 0;
         }
     return cli_complain(command, 2, "--log-level must be error, warn, info or debug");
+}
+
+int opt_allow_origins(const struct opt_list *list, struct origin *out)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (origin_allow_origin(out, list->items[i]) < 0) {
+            log_error("--cors-origin %s is not an origin; write it like https://example.org:8080",
+                      list->items[i]);
+            rc = -1;
+        }
+    return rc;
+}
+
+int opt_worker_ids(const char *name, uid_t *uid, gid_t *gid, struct hf_error *err)
+{
+    struct user u = {.uid = 0};
+    int rc = geteuid() != 0 || strcmp(name, "root") == 0 ? 0 : user_find(name, &u, err);
+
+    if (rc == 0) {
+        *uid = u.uid;
+        *gid = u.gid;
+    }
+    return rc;
 }
 
 /* Names of local files are not sent. */

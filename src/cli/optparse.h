@@ -12,9 +12,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/braces.h"
 #include "base/buf.h"
+#include "base/error.h"
 
 enum opt_kind { OPT_IS_FLAG, OPT_IS_TEXT, OPT_IS_LIST, OPT_IS_NUMBER, OPT_IS_TIME };
 
@@ -98,6 +100,11 @@ void opt_table_parse_resumed(const struct opt_table *t, int argc, char **argv, v
 void opt_put_help(struct buf *out, const struct opt *rows, size_t count, bool letters);
 /* The value of --log-level: 0, or 2 after an error message. */
 int opt_set_log_level(const char *command, const char *name);
+/* The values of --cors-origin: 0, or -1 after a log line. */
+struct origin;
+int opt_allow_origins(const struct opt_list *list, struct origin *out);
+/* The value of --worker-user: the ids to change to; 0: none, since it is root or we are not. */
+int opt_worker_ids(const char *name, uid_t *uid, gid_t *gid, struct hf_error *err);
 void opt_list_add(struct opt_list *list, const char *value);
 void opt_free(const struct opt *rows, size_t count, void *out);
 

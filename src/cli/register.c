@@ -5,7 +5,6 @@
 #include "cli/register.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/program.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "cli/confine.h"
@@ -385,7 +385,7 @@ static void registrar_main(struct registrar *r)
     struct watch *signals, *keeper = NULL;
 
     log_set_part("register");
-    mallopt(M_ARENA_MAX, 1);
+    program_tune_heap();
     r->loop = loop_new();
     http_options_default(&o);
     o.connect_ms = GATEWAY_CONNECT_MS;

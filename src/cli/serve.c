@@ -40,23 +40,10 @@ static int fail(const struct hf_error *err)
 
 static int find_worker_user(struct serve *s, struct hf_error *err)
 {
-    struct user u;
-    int rc;
-
-    if (geteuid() != 0) {
-        s->worker_uid = geteuid();
-        s->worker_gid = getegid();
-        return 0;
-    }
-    if (strcmp(s->options.worker_user, "root") == 0) {
-        s->worker_uid = s->worker_gid = 0;
-        return 0;
-    }
-    rc = user_find(s->options.worker_user, &u, err);
-    if (rc < 0)
-        return rc;
-    s->worker_uid = u.uid;
-    s->worker_gid = u.gid;
+    if (geteuid() == 0)
+        return opt_worker_ids(s->options.worker_user, &s->worker_uid, &s->worker_gid, err);
+    s->worker_uid = geteuid();
+    s->worker_gid = getegid();
     return 0;
 }
 

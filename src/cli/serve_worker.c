@@ -4,10 +4,6 @@
  *
  * The keeper forks it. It runs until it is stopped or replaced, or dies. Layer: cli.
  */
-#include <malloc.h>
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,17 +125,9 @@ static void worker_make_auth(struct serve_worker *w)
 
 static int make_origin(const struct serve *s, struct origin *out)
 {
-    int rc = 0;
-
     for (size_t i = 0; i < s->options.allow_host.count; i++)
         origin_allow_host(out, s->options.allow_host.items[i]);
-    for (size_t i = 0; i < s->options.cors_origin.count; i++)
-        if (origin_allow_origin(out, s->options.cors_origin.items[i]) < 0) {
-            log_error("--cors-origin %s is not an origin; write it like https://example.org:8080",
-                      s->options.cors_origin.items[i]);
-            rc = -1;
-        }
-    return rc;
+    return opt_allow_origins(&s->options.cors_origin, out);
 }
 
 /* Without a valid certificate, sockets that need none are still served. */
@@ -439,14 +427,6 @@ static int worker_confine(struct serve_worker *w, const struct keeper_boot *boot
     return rc;
 }
 
-/* A forked child exits by _exit(2), which the sanitizer does not see. */
-static void worker_check_leaks(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-    __lsan_do_leak_check();
-#endif
-}
-
 int worker_check(const struct serve *s)
 {
     const char *dirs[WRITE_DIRS_MAX];
@@ -466,9 +446,7 @@ int worker_main(const struct keeper_boot *boot, void *arg)
     int rc;
 
     log_set_part("worker");
-    /* One thread, many small objects: one arena, and memory is returned early. */
-    mallopt(M_ARENA_MAX, 1);
-    mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+    program_tune_heap();
     w.loop = loop_new();
     worker_make_auth(&w);
     worker_make_tls(&w);
@@ -488,6 +466,6 @@ int worker_main(const struct keeper_boot *boot, void *arg)
         loop_run(w.loop);
     }
     worker_fini(&w);
-    worker_check_leaks();
+    program_check_leaks();
     return rc == 0 ? 0 : 1;
 }

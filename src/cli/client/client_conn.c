@@ -41,6 +41,15 @@ int client_conn_wait(const struct client_conn *w, short events, int timeout_ms)
     return n > 0 ? 0 : n == 0 ? -ETIMEDOUT : -errno;
 }
 
+int client_conn_wait_until(const struct client_conn *w, short events, uint64_t end_mono_ms)
+{
+    uint64_t now = clock_mono_ms();
+
+    if (now >= end_mono_ms)
+        return -ETIMEDOUT;
+    return client_conn_wait(w, events, end_mono_ms == UINT64_MAX ? -1 : (int)(end_mono_ms - now));
+}
+
 /* --- dialling ---------------------------------------------------------------------------- */
 
 struct target {
@@ -245,11 +254,9 @@ static int shake_hands(struct client_conn *w, int timeout_ms)
     int rc = tls_receive(w->tls, "", 0, &w->in, &w->out);
 
     while (rc == 0 && !tls_is_ready(w->tls)) {
-        uint64_t now = clock_mono_ms();
-
         rc = client_conn_flush(w);
         if (rc == 0 || rc == -EAGAIN)
-            rc = now >= end ? -ETIMEDOUT : client_conn_wait(w, POLLIN, (int)(end - now));
+            rc = client_conn_wait_until(w, POLLIN, end);
         if (rc == 0)
             rc = client_conn_receive(w);
         rc = rc > 0 || rc == -EAGAIN ? 0 : rc == 0 ? -ECONNRESET : rc;

@@ -298,7 +298,7 @@ static int name_by_list(const struct client_call *call, const char *name, struct
         name);
 }
 
-int request_name_process(const struct client_call *call, const char *name, struct buf *out)
+static int name_process(const struct client_call *call, const char *name, struct buf *out)
 {
     struct fetch_request get = {.method = "GET"};
     struct hf_error err = {0};
@@ -340,7 +340,7 @@ int request_process_path(const struct client_call *call, const char *name, struc
     int rc;
 
     buf_puts(out, "/v1/processes/");
-    rc = request_name_process(call, name, out);
+    rc = name_process(call, name, out);
     buf_puts(out, rest);
     return rc;
 }

@@ -62,11 +62,9 @@ int request_print_problem(const struct client_call *call, const struct fetch_rep
 int request_print_unreachable(const struct client_call *call, const struct hf_error *err);
 
 /*
- * Translates a user's name for a process (an id, the beginning of one, a tag, tag:NAME, pid:N) into
- * the API's, escaped for a path. CLI_OK, or an exit code after an error message.
+ * Appends "/v1/processes/ID" and `rest`, with the API's id for a user's name of a process: an id,
+ * the beginning of one, a tag, tag:NAME or pid:N. CLI_OK, or an exit code after an error message.
  */
-int request_name_process(const struct client_call *call, const char *name, struct buf *out);
-/* Appends "/v1/processes/ID" and `rest`. */
 int request_process_path(const struct client_call *call, const char *name, struct buf *out,
                          const char *rest);
 
