@@ -44,7 +44,7 @@ struct launcher {
     bool rested;                              /* the program's pages have been released */
     bool ended;                               /* nothing is left to wait for */
     uint64_t leave_at_ms;                     /* after the first Ctrl-C; 0: none yet */
-    uint32_t upgrades, refusals, starts;      /* when a reload began */
+    struct v_message before;                  /* when a reload began */
     int code;
 };
 
@@ -199,9 +199,7 @@ static void on_hangup(struct launcher *l, bool from_kernel)
         return;
     }
     l->reloading = true;
-    l->upgrades = l->vault->status.upgrades;
-    l->refusals = l->vault->status.refusals;
-    l->starts = l->vault->status.starts;
+    l->before = l->vault->status;
     notify_reloading();
     forward(l, SIGHUP);
 }
@@ -226,16 +224,9 @@ static void on_signals(struct launcher *l)
 
 /* --- the vault, and the keeper without it ----------------------------------------------------- */
 
-static bool has_reloaded(const struct launcher *l)
-{
-    const struct v_message *s = &l->vault->status;
-
-    return s->upgrades != l->upgrades || s->refusals != l->refusals || s->starts != l->starts;
-}
-
 static void on_serving(struct launcher *l)
 {
-    if (!l->ready || (l->reloading && has_reloaded(l))) {
+    if (!l->ready || (l->reloading && vault_client_has_changed(l->vault, &l->before))) {
         l->reloading = false;
         notify_ready();
     }

@@ -88,7 +88,7 @@ int pickup_settle(struct pickup *p)
     int rc = p->vault.status.phase == V_HOLDING ? 0 : vault_client_send(&p->vault, V_LEAVE);
 
     if (rc == 0)
-        rc = vault_client_wait_phase(&p->vault, V_HOLDING, VAULT_LEAVE_MS);
+        rc = vault_client_wait_phase(&p->vault, V_HOLDING, NULL, VAULT_LEAVE_MS);
     if (rc <= 0)
         return fail("cannot pick up the processes of the earlier daemon",
                     rc == 0 ? -ETIMEDOUT : rc);

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "cli/options.h"
@@ -151,7 +150,7 @@ static int stop_keep(struct vault_client *c, const char *name)
         return daemon_failed(&stop_table, name, "is already shutting down");
     rc = c->status.phase == V_HOLDING ? 0 : vault_client_send(c, V_LEAVE);
     if (rc == 0)
-        rc = vault_client_wait_phase(c, V_HOLDING, VAULT_LEAVE_MS);
+        rc = vault_client_wait_phase(c, V_HOLDING, NULL, VAULT_LEAVE_MS);
     if (rc < 0)
         return daemon_failed(&stop_table, name, "ended unexpectedly");
     if (rc == 0)
@@ -166,7 +165,7 @@ static int stop_all(struct vault_client *c, const char *name)
     int rc = vault_client_send(c, V_STOP);
 
     if (rc == 0)
-        rc = vault_client_wait_phase(c, V_ENDED, -1);
+        rc = vault_client_wait_phase(c, V_ENDED, NULL, -1);
     if (rc < 0)
         return daemon_failed(&stop_table, name, "ended unexpectedly");
     if (c->status.status != 0)
@@ -189,27 +188,6 @@ int stop_main(int argc, char **argv)
 
 /* --- restart ---------------------------------------------------------------------------------- */
 
-/* Waits until the status differs from `before` and the daemon serves: 1; 0: not in time; -errno. */
-static int wait_for_change(struct vault_client *c, const struct v_message *before)
-{
-    uint64_t end = clock_mono_ms() + RESTART_MS;
-
-    for (;;) {
-        uint64_t now = clock_mono_ms();
-        bool changed = c->status.upgrades != before->upgrades ||
-                       c->status.refusals != before->refusals || c->status.starts != before->starts;
-        int rc;
-
-        if (changed && c->status.phase == V_SERVING)
-            return 1;
-        if (c->status.phase == V_ENDED)
-            return -EPIPE;
-        rc = now >= end ? 0 : vault_client_wait(c, (int)(end - now));
-        if (rc <= 0)
-            return rc;
-    }
-}
-
 static int restart(const struct stop_cli *o, struct vault_client *c, const char *name)
 {
     struct v_message before;
@@ -222,13 +200,13 @@ static int restart(const struct stop_cli *o, struct vault_client *c, const char 
                              "is stopped and holds its processes; start it with holdfast serve");
     if (c->status.phase == V_ENDING)
         return daemon_failed(&restart_table, name, "is shutting down");
-    rc = vault_client_wait_phase(c, V_SERVING, RESTART_MS);
+    rc = vault_client_wait_phase(c, V_SERVING, NULL, RESTART_MS);
     before = c->status;
     count = vault_client_running(c);
     if (rc > 0)
         rc = vault_client_send(c, V_UPGRADE);
     if (rc == 0)
-        rc = wait_for_change(c, &before);
+        rc = vault_client_wait_phase(c, V_SERVING, &before, RESTART_MS);
     if (rc < 0)
         return daemon_failed(&restart_table, name, "ended unexpectedly");
     if (rc == 0)

@@ -103,26 +103,18 @@ void print_plain(struct buf *out, const char *text)
 
 /* --- time ---------------------------------------- */
 
-int64_t print_time_from_rfc3339(const char *text)
-{
-    int64_t wall_ms;
-
-    return rfc3339_parse(text, &wall_ms) ? wall_ms : -1;
-}
-
 void print_ago(struct buf *out, const char *rfc3339, int64_t now_ms)
 {
     static const struct {
         int64_t s;
         const char *unit;
     } units[] = {{86400, "d"}, {3600, "h"}, {60, "m"}, {1, "s"}};
-    int64_t then = print_time_from_rfc3339(rfc3339), s = (now_ms - then) / 1000;
+    int64_t then, s;
     size_t i = 0;
 
-    if (then < 0)
+    if (!rfc3339_parse(rfc3339, &then))
         return;
-    if (s < 0)
-        s = 0;
+    s = now_ms > then ? (now_ms - then) / 1000 : 0;
     while (i < 3 && s < units[i].s)
         i++;
     buf_printf(out, "%lld%s", (long long)(s / units[i].s), units[i].unit);

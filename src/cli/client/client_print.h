@@ -50,7 +50,6 @@ bool print_uses_colour(int fd);
 void print_plain(struct buf *out, const char *text);
 /* "3 m", "2 h": since an RFC 3339 time, as of now. */
 void print_ago(struct buf *out, const char *rfc3339, int64_t now_ms);
-int64_t print_time_from_rfc3339(const char *text); /* wall ms; -1: invalid */
 /* Writes all of it to standard output; on a broken pipe, exits as if killed by SIGPIPE. */
 void print_out(const void *bytes, size_t len);
 void print_buf(struct buf *b); /* and frees it */

@@ -77,16 +77,6 @@ static int logs_as_json(const struct client_call *call, const struct attach_opti
     return rc;
 }
 
-static int get_process(struct client_call *call, struct buf *id, bool *pty)
-{
-    fetch_autoreply struct fetch_reply r = {0};
-    int rc = request_process(call, "GET", call->operands[0], "", NULL, &r);
-
-    buf_puts(id, request_json_text(r.json, "id"));
-    *pty = json_is_true(json_object_get(r.json, "pty"));
-    return rc;
-}
-
 static int logs_main(struct client_call *call)
 {
     const struct logs_args *a = call->args;
@@ -98,18 +88,18 @@ static int logs_main(struct client_call *call)
         .no_stdout = a->only_stderr && !a->only_stdout,
         .no_stderr = a->only_stdout && !a->only_stderr,
     };
-    hf_autobuf struct buf id = {0};
+    fetch_autoreply struct fetch_reply r = {0};
     char since[24] = "0";
-    int rc = get_process(call, &id, &o.pty);
+    int rc = request_process(call, "GET", call->operands[0], "", NULL, &r);
 
+    o.id = request_json_text(r.json, "id");
+    o.pty = json_is_true(json_object_get(r.json, "pty"));
+    o.since = a->since != NULL ? a->since : since;
     if (rc == CLI_OK && a->tail != NULL)
-        rc = find_tail(call, buf_cstr(&id), a->tail, since, sizeof since);
-    if (rc == CLI_OK) {
-        o.id = buf_cstr(&id);
-        o.since = a->since != NULL ? a->since : since;
-        rc = call->json || call->format != NULL ? logs_as_json(call, &o) : attach_run(call, &o);
-    }
-    return rc;
+        rc = find_tail(call, o.id, a->tail, since, sizeof since);
+    if (rc != CLI_OK)
+        return rc;
+    return call->json || call->format != NULL ? logs_as_json(call, &o) : attach_run(call, &o);
 }
 
 const struct command logs_command = {

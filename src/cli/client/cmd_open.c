@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
 #include "cli/page_link.h"
@@ -217,7 +218,7 @@ static void print_lifetime(const json_t *ticket)
 {
     const char *end = request_json_text(ticket, "expires_at"),
                *role = request_json_text(ticket, "role");
-    int64_t lasts_ms = print_time_from_rfc3339(end) - clock_wall_ms();
+    int64_t end_ms, lasts_ms = rfc3339_parse(end, &end_ms) ? end_ms - clock_wall_ms() : 0;
 
     if (lasts_ms > 0 && lasts_ms <= LASTS_MOST_MS)
         fprintf(stderr, "holdfast: the link works once, within %lld seconds, with the role %s\n",

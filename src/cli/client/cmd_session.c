@@ -34,13 +34,6 @@ static void session_path(struct buf *out, const char *id, const char *rest)
     buf_puts(out, rest);
 }
 
-static int need(const struct client_call *call, int count, const char *usage)
-{
-    if (call->operand_count >= count)
-        return CLI_OK;
-    return command_complain(call, CLI_USAGE, "usage: holdfast session %s", usage);
-}
-
 /* --- the verbs ------------------------------------------------------------------------- */
 
 static int list(struct client_call *call)
@@ -156,10 +149,8 @@ static int run(struct client_call *call)
 {
     hf_autobuf struct buf path = {0}, body = {0};
     fetch_autoreply struct fetch_reply r = {0};
-    int rc = need(call, 3, "run SESSION COMMAND");
+    int rc;
 
-    if (rc != CLI_OK)
-        return rc;
     session_path(&path, call->operands[1], "/run");
     write_command(call, &body);
     rc = request(call, "POST", buf_cstr(&path), &body, &r);
@@ -193,26 +184,19 @@ static int simple(struct client_call *call, const char *method, const char *rest
 
 static int show(struct client_call *call)
 {
-    int rc = need(call, 2, "show SESSION");
-
-    return rc == CLI_OK ? simple(call, "GET", "", NULL) : rc;
+    return simple(call, "GET", "", NULL);
 }
 
 static int transcript(struct client_call *call)
 {
-    int rc = need(call, 2, "transcript SESSION");
     bool json = call->json || call->format != NULL;
 
-    if (rc != CLI_OK)
-        return rc;
     return simple(call, "GET", "/transcript", json ? "application/json" : "text/markdown");
 }
 
 static int remove_session(struct client_call *call)
 {
-    int rc = need(call, 2, "rm SESSION");
-
-    return rc == CLI_OK ? simple(call, "DELETE", "", NULL) : rc;
+    return simple(call, "DELETE", "", NULL);
 }
 
 static int session_main(struct client_call *call)
@@ -220,15 +204,24 @@ static int session_main(struct client_call *call)
     static const struct {
         const char *name;
         int (*run)(struct client_call *call);
+        int operands; /* at least */
+        const char *usage;
     } verbs[] = {
-        {"ls", list},   {"create", create},         {"run", run},
-        {"show", show}, {"transcript", transcript}, {"rm", remove_session},
+        {"ls", list, 1, ""},
+        {"create", create, 1, ""},
+        {"run", run, 3, "run SESSION COMMAND"},
+        {"show", show, 2, "show SESSION"},
+        {"transcript", transcript, 2, "transcript SESSION"},
+        {"rm", remove_session, 2, "rm SESSION"},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (strcmp(call->operands[0], verbs[i].name) == 0)
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(call->operands[0], verbs[i].name) != 0)
+            continue;
+        if (call->operand_count >= verbs[i].operands)
             return verbs[i].run(call);
+        return command_complain(call, CLI_USAGE, "usage: holdfast session %s", verbs[i].usage);
+    }
     return command_complain(call, CLI_USAGE, "'%s' is not ls, create, run, show, transcript or rm",
                             call->operands[0]);
 }
