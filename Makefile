@@ -71,7 +71,8 @@ LLHTTP := $(if $(LLHTTP_SRC),api http llhttp)
 LLHTTP_FLAGS := -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w
 LLHTTP_INC ?= $(if $(LLHTTP_SRC),-I/usr/share/include/llhttp)
 LLHTTP_LIB := $(if $(LLHTTP_SRC),,-l:libllhttp.a)
-UNIT := $(call present,$(sort $(wildcard tests/unit/test_*.c)))
+ALL_UNIT := $(sort $(wildcard tests/unit/*.[ch] tests/unit/*/*.[ch] tests/unit/*/*/*.[ch] tests/unit/*/*/*/*.[ch]))
+UNIT := $(call present,$(filter %.c,$(ALL_UNIT)))
 FUZZ := $(call present,$(sort $(wildcard fuzz/fuzz_*.c)))
 MAN := $(sort $(wildcard docs/man/*.1))
 UNITS := $(sort $(wildcard deploy/*.service))
@@ -249,7 +250,7 @@ web/dist/page.html.gz web/dist/page.csp &: $(WEB_SRC) web/node_modules/.package-
 	$(Q)cd web && npm run -s build
 
 # --- tests ----------------------------------------------------------------
-# Each tests/unit/test_x.c is a program of its own, linked with what it uses of
+# tests/unit mirrors src; each test_x.c in it is a program of its own, linked with what it uses of
 # src, as each fuzz target is; the archives hold all but main.
 
 $(BUILD)/asan/lib.a: $(ASAN_LIB)
@@ -360,7 +361,7 @@ test: all asan release faults unit-build fuzz-build go-tests sdk tests/node_modu
 # gcov. tests/coverage/counters.c says how processes count that are killed.
 
 COVER_UNIT := $(patsubst tests/unit/%.c,$(BUILD)/coverage/unit/%,\
-	$(wildcard tests/unit/test_keeper_*.c tests/unit/test_vault_*.c tests/unit/test_journal*.c))
+	$(filter tests/unit/keeper/% tests/unit/vault/% tests/unit/engine/journal/test_journal.c,$(UNIT)))
 
 $(BUILD)/coverage/counters.o: tests/coverage/counters.c
 	@mkdir -p $(@D)
@@ -379,6 +380,7 @@ $(BUILD)/coverage/unit/%: tests/unit/%.c $(BUILD)/coverage/lib.a $(BUILD)/covera
 -include $(COVER_UNIT:%=%.d)
 
 coverage-build: $(BUILD)/coverage/holdfast $(COVER_UNIT)
+	@printf '%s\n' $(COVER_UNIT) >$(BUILD)/coverage/unit/programs
 coverage: coverage-build tests/node_modules/.package-lock.json
 	@scripts/coverage $(BUILD)
 
@@ -387,7 +389,7 @@ bench: all release
 
 # --- lint -----------------------------------------------------------------
 
-FORMATTED = $(ALL_SRC) $(HDR) $(wildcard tests/unit/*.[ch] fuzz/*.[ch] bench/*.[ch])
+FORMATTED = $(ALL_SRC) $(HDR) $(ALL_UNIT) $(wildcard fuzz/*.[ch] bench/*.[ch])
 
 lint: style lint-format lint-cppcheck lint-tidy $(if $(filter 1,$(WEB)),lint-web)
 

@@ -122,8 +122,8 @@ static void parse_format(struct buf *story, const char *bytes, size_t len, size_
     json_auto_t *o = json_pack("{s:s,s:{s:i}}", "id", "x", "output", "next", 7);
 
     (void)cut;
-    if (format_check(text) == 0)
-        format_write(story, text, o);
+    if (print_format_check(text) == 0)
+        print_format_write(story, text, o);
     print_plain(story, text);
     free(text);
 }

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "dialects/cloudflare/cf_wire.h"
+#include "dialects/cloudflare/cloudflare_limits.h"
+#include "dialects/common/whole_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -81,18 +82,18 @@ static void try_wrap(const char *text, size_t len)
 
 static void try_text(const char *text, size_t len, size_t piece)
 {
-    struct cf_text t = {0};
+    struct whole_text t = {0};
     struct buf out = {0};
     bool valid = utf8_is_valid(text, len);
 
     for (size_t at = 0; at < len; at += piece) {
         size_t n = len - at < piece ? len - at : piece, before = out.len;
 
-        cf_text_feed(&t, false, text + at, n, &out);
+        whole_text_feed(&t, false, text + at, n, &out);
         check(out.len >= before);
         check(!valid || utf8_is_valid(buf_data(&out) + before, out.len - before));
     }
-    cf_text_end(&t, false, &out);
+    whole_text_end(&t, false, &out);
     check(out.len == len && (len == 0 || memcmp(buf_data(&out), text, len) == 0));
     buf_fini(&out);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "dialects/daytona/daytona_limits.h"
 #include "dialects/daytona/dt_decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

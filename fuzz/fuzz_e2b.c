@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/rfc3339.h"
 #include "dialects/e2b/e2b_envelope.h"
+#include "dialects/e2b/e2b_limits.h"
 #include "dialects/e2b/e2b_rpc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,6 +11,7 @@
 #include "dialects/kubernetes/kube_channel.h"
 #include "dialects/kubernetes/kube_container.h"
 #include "dialects/kubernetes/kube_log_decode.h"
+#include "dialects/kubernetes/kubernetes_limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "dialects/mcp/mcp_headers.h"
+#include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_resource.h"
 #include "dialects/mcp/mcp_revision.h"
 #include "dialects/mcp/mcp_rpc.h"
@@ -68,7 +68,7 @@ static void try_params(const struct rpc_message *m)
     }
     if (json_is_string(uri)) {
         try_uri(json_string_value(uri));
-        header_value_is(json_string_value(uri), "x", 1);
+        mcp_header_value_is(json_string_value(uri), "x", 1);
     }
     check(rpc_progress_token(m) == NULL || rpc_is_id(rpc_progress_token(m)));
     check(!revision_negotiate(json_string_value(json_object_get(m->params, "protocolVersion")))

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "dialects/opensandbox/opensandbox_limits.h"
 #include "dialects/opensandbox/osb_decode.h"
 #include "dialects/opensandbox/osb_expand_path.h"
 #include "dialects/opensandbox/osb_frame.h"

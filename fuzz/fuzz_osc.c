@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     osc_init(&o, BASE);
     osc_feed(&o, data, size, note, &whole);
-    check(o.at == BASE + size && osc_resume_at(&o) <= o.at);
+    check(o.vt.at == BASE + size && osc_resume_at(&o) <= o.vt.at);
     osc_init(&o, BASE);
     for (size_t i = 0; i < size; i++)
         osc_feed(&o, data + i, 1, note, &bytes);

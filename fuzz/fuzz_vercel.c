@@ -50,7 +50,7 @@ static void try_command(const json_t *tree)
 
     check_refusal(rc, &err);
     if (rc == 0)
-        check_spec(&c.spec, false);
+        check_spec(&c.body.spec, false);
     vc_command_fini(&c);
 }
 
@@ -87,7 +87,7 @@ static void try_frame(const char *text, size_t len)
 
     check_refusal(rc, &err);
     if (rc == 0 && f.kind == VC_FRAME_START)
-        check_spec(&f.start.spec, true);
+        check_spec(&f.start.body.spec, true);
     else if (rc == 0)
         check(f.rows >= 1 && f.rows <= TERMINAL_SIZE_MAX && f.cols >= 1);
     vc_frame_fini(&f);

@@ -12,6 +12,8 @@
 //   tag        a struct, union or enum tag is defined once in src/
 //   symbol     a function that a header declares begins with a word of that header's name, of the file that defines it, of its
 //              folder, or of a type that the header names
+//   part       a struct that is a member of another, with a comment that begins with the names of .c files, is touched only by those,
+//              within its folder of src/
 //   marker     no TODO, FIXME or XXX
 //   wording    no word of the list below in a string that a user may read, nor in the documents
 
@@ -79,6 +81,9 @@ class Checker {
         this.names = new Map();
         this.definedIn = new Map();
         this.headers = [];
+        this.fields = new Map();
+        this.parts = [];
+        this.sources = [];
     }
 
     add(rule, file, line, text) {
@@ -103,11 +108,33 @@ class Checker {
         const name = path.basename(file);
         this.names.set(name, [...(this.names.get(name) ?? []), file]);
         const code = withoutComments(text);
-        if (file.endsWith('.h')) this.headers.push([file, text]);
-        else for (const m of code.matchAll(DECLARED)) this.definedIn.set(m[1], path.basename(file, '.c'));
+        if (file.endsWith('.h')) this.headers.push([file, text]), this.collectParts(file, text);
+        else this.sources.push([file, code]);
+        if (file.endsWith('.c')) for (const m of code.matchAll(DECLARED)) this.definedIn.set(m[1], path.basename(file, '.c'));
         for (const m of code.matchAll(/^(?:static |const |typedef )*(struct|union|enum) (\w+)\s*\{/gm)) {
             const tag = `${m[1]} ${m[2]}`;
             this.tags.set(tag, [...(this.tags.get(tag) ?? []), { file, line: lineOf(code, m.index) }]);
+        }
+    }
+
+    top(file) {
+        return path.relative(path.join(this.root, 'src'), file).split(path.sep)[0];
+    }
+
+    collectParts(file, text) {
+        for (const [, tag, body] of text.matchAll(/^struct (\w+) \{\n([\s\S]*?)^\}/gm)) {
+            this.fields.set(tag, [...withoutComments(body).matchAll(/\b(\w+)(?:\[\w+\])?\s*[,;]/g)].map((m) => m[1]));
+            if (file.endsWith('_own.h')) for (const [, type, name, owners] of body.matchAll(/^ +struct (\w+) (\w+); +\/\* ((?:\w+\.c(?:, )?)+)/gm)) this.parts.push({ folder: this.top(file), type, name, owners: owners.split(', ') });
+        }
+    }
+
+    checkParts() {
+        for (const { folder, type, name, owners } of this.parts) {
+            const touched = new RegExp(`(?:->|\\.)${name}\\.(?:${(this.fields.get(type) ?? []).join('|')})\\b`, 'g');
+            for (const [file, code] of this.sources) {
+                if (this.top(file) !== folder || owners.includes(path.basename(file))) continue;
+                for (const m of code.matchAll(touched)) this.add('part', file, lineOf(code, m.index), `${m[0]} belongs to ${owners.join(', ')}`);
+            }
         }
     }
 
@@ -148,6 +175,7 @@ class Checker {
     }
 
     finish() {
+        this.checkParts();
         for (const [name, files] of this.names) if (files.length > 1) for (const f of files) this.add('basename', f, 1, `${files.length} files are called ${name}`);
         for (const [tag, places] of this.tags) if (places.length > 1) for (const p of places) this.add('tag', p.file, p.line, `${tag} is defined ${places.length} times`);
     }
@@ -190,6 +218,11 @@ function selfTest() {
         basename: () => (write('src/base/a.c', head('a.c', '')), write('src/keeper/a.c', head('a.c', ''))),
         tag: () => (write('src/base/a.c', head('a.c', 'struct x {\n};\n')), write('src/base/b.c', head('b.c', 'struct x {\n};\n'))),
         symbol: () => write('src/base/a.h', head('a.h', 'int a_open(void);\nint other_open(void);\n')),
+        part: () => {
+            write('src/base/a_own.h', head('a_own.h', 'struct b {\n    int x;\n};\nstruct a {\n    struct b b; /* b.c */\n};\n'));
+            write('src/base/b.c', head('b.c', 'static int b(struct a *a)\n{\n    return a->b.x;\n}\n'));
+            write('src/base/c.c', head('c.c', 'static int c(struct a *a)\n{\n    return a->b.x;\n}\n'));
+        },
         wording: () => write('src/base/a.c', head('a.c', 'const char *a = "the peer is told nothing";\n')),
     };
     try {

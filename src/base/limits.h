@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits.h - every limit with its unit, default and reason
+ * limits.h - the limits that several parts share, each with its unit, default and reason
  *
  * Those that an operator may change are fields of the option structs and default to these values.
+ * A dialect keeps the limits of its own in dialects/NAME/NAME_limits.h.
  * Layer: base.
  */
 #ifndef HF_BASE_LIMITS_H
@@ -196,144 +197,11 @@
 #define KILL_GRACE_MS 5000
 #define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are reported */
 
-/* --- opencode --- */
-#define LIMIT_OC_TICKETS 1024               /* open ones; the oldest is dropped */
-#define OC_TICKET_MS 60000                  /* as reported to its clients */
-#define LIMIT_OC_INPUT_BYTES (4 << 20)      /* one text frame: a paste is one frame */
-#define LIMIT_OC_BUS_BYTES (2 << 20)        /* events queued for a slow reader */
-#define OC_REPLAY_UNITS 2097152             /* of UTF-16, at most, on attach: as in the original */
-#define OC_RING_BYTES (4 << 20)             /* enough for them at two bytes a unit */
-#define OC_FRAME_UNITS 65536                /* of one text frame */
-#define OC_REPLY_BYTES (1024 * 1024)        /* of a command's output in its own response */
-#define OC_MESSAGE_BYTES (64 * 1024)        /* in events and in the list of messages */
-#define LIMIT_OC_MESSAGES_BYTES (8LL << 20) /* of all of them in one list; the newest are kept */
-#define OC_CHUNK_MS 100                     /* between two events of a command's output */
-#define OC_HEARTBEAT_MS 10000
-#define OC_PTY_GRACE_MS 2000   /* between TERM and KILL for a PTY that is removed */
-#define OC_ABORT_GRACE_MS 3000 /* the same for a command */
 /* --- files, for dialects that have them --- */
 #define LIMIT_FILE_LIST 10000                    /* entries in one listing */
 #define LIMIT_FILE_DEPTH 64                      /* and its depth */
 #define LIMIT_FILE_REPLY_BYTES (8 * 1024 * 1024) /* size of such a listing */
 #define LIMIT_FILE_BYTES (1LL << 40)             /* an upload is streamed, so this is large */
 #define LIMIT_TAR_ENTRIES 100000                 /* in an archive to unpack */
-
-/* --- e2b --- */
-#define LIMIT_E2B_MESSAGE_BYTES (4 * 1024 * 1024) /* one message, which is buffered whole */
-
-/* --- mcp --- */
-#define LIMIT_MCP_BODY_BYTES LIMIT_JSON_BODY_BYTES
-#define LIMIT_MCP_SESSIONS 256 /* of the owner; beyond it the one idle for longest is dropped */
-#define LIMIT_MCP_GUEST_SESSIONS 192 /* and of all other grants together, */
-#define LIMIT_MCP_GRANT_SESSIONS 64  /* of which one grant may have this many */
-/* Idle sessions are dropped; clients start a new one. */
-#define LIMIT_MCP_SESSION_MS (60LL * 60 * 1000)
-#define LIMIT_MCP_CALLS 1024               /* requests in progress */
-#define LIMIT_MCP_BATCH 100                /* messages in one body */
-#define LIMIT_MCP_SUBSCRIPTIONS 64         /* resources that one session may watch */
-#define LIMIT_MCP_OUTPUT_BYTES (64 * 1024) /* of output in a result: a model reads it */
-#define LIMIT_MCP_OUTPUT_MAX_BYTES (1024 * 1024)
-#define MCP_PROGRESS_MS 1000 /* between two progress notifications */
-
-/* --- hyperbrowser --- */
-#define LIMIT_HYPER_HISTORY_BYTES (16LL << 20) /* of a process: its result contains all of it */
-#define LIMIT_HYPER_REPLAY_BYTES (8LL << 20)   /* how far back from_seq may reach */
-#define LIMIT_HYPER_OUTPUT_BYTES (1024 * 1024) /* in the status of a terminal */
-#define LIMIT_HYPER_FRAME_BYTES (1024 * 1024)  /* of JSON, as other bodies */
-#define LIMIT_HYPER_LIST 1000                  /* processes in one response */
-
-/* --- vercel --- */
-#define LIMIT_VERCEL_SANDBOXES 64               /* names; then stopped ones are dropped */
-#define LIMIT_VERCEL_NAME_BYTES 128             /* of one */
-#define LIMIT_VERCEL_ENV_BYTES (8 * 1024)       /* of a sandbox's own variables */
-#define LIMIT_VERCEL_HISTORY_BYTES (32LL << 20) /* of a command: its logs are requested later */
-#define LIMIT_VERCEL_LINE_BYTES (32 * 1024)     /* of output in one line, before escaping */
-#define VERCEL_TIMEOUT_MS 300000                /* default of a session */
-#define VERCEL_TOKEN_MS 60000                   /* to open the WebSocket of a terminal */
-#define VERCEL_START_MS 30000                   /* and to send the start message there */
-#define VERCEL_HEAD_MS 20000 /* a longer wait sends its response headers by then */
-
-/* --- docker --- */
-#define LIMIT_DOCKER_CREATED 64 /* containers created but not started */
-#define LIMIT_DOCKER_EXECS 256  /* execs not started or failed; the oldest is dropped */
-#define LIMIT_DOCKER_CREATED_BYTES (16 << 20) /* of all their requests together */
-#define LIMIT_DOCKER_STREAMS 64               /* attached to one container before its start */
-#define LIMIT_DOCKER_NOTE_BYTES (32 * 1024) /* of them, the newest are saved for the next worker */
-#define LIMIT_DOCKER_NOTE_ITEM_BYTES (8 * 1024)
-#define LIMIT_DOCKER_FILTER_VALUES 64 /* in one filter of a list */
-#define LIMIT_DOCKER_TOP 4096         /* processes in one response */
-#define DOCKER_SIZE_MS 200            /* wait for an old client's size before the start */
-#define DOCKER_STOP_MS 10000          /* between TERM and KILL, by default */
-
-/* --- gitpod --- */
-#define LIMIT_GITPOD_MESSAGE_BYTES (4 * 1024 * 1024) /* one message, as gRPC clients accept */
-#define LIMIT_GITPOD_LIST_BYTES (3 * 1024 * 1024)    /* of terminals in one response, below that */
-#define GITPOD_DATA_BYTES (16 * 1024)                /* in one message of output */
-#define GITPOD_TITLE_MS 200 /* between two probes of a terminal's foreground process */
-#define GITPOD_GRACE_MS 500 /* of a shutdown, before the tree is killed */
-
-/* --- opensandbox --- */
-#define LIMIT_OSB_LINE_BYTES (64 * 1024) /* of a line in one event; the Go client accepts 4 MiB */
-#define LIMIT_OSB_LIST 100               /* commands in one response */
-#define LIMIT_OSB_LOG_BYTES (8LL << 20)  /* kept of a background command's output, for its logs */
-#define OSB_PING_MS 3000                 /* as execd; clients drop a silent stream after 300 s */
-#define OSB_PARTIAL_MS 1000              /* an incomplete line is sent after this silence */
-#define OSB_KILL_GRACE_MS 3000           /* of an interrupt, as in execd */
-#define OSB_READ_ONLY_MAX 5              /* a viewer that types this often is disconnected */
-
-/* --- daytona --- */
-#define LIMIT_DT_PTY_ID_BYTES 120          /* of a PTY; prefixed with "pty-" it is a tag */
-#define LIMIT_DT_SIZE 1000                 /* rows and columns of a PTY, as in the original */
-#define LIMIT_DT_RESULT_BYTES (16LL << 20) /* of one command's output in its response */
-#define LIMIT_DT_LOG_BYTES (8LL << 20)     /* ring of a session's shell: the logs of its commands */
-#define DT_FRAME_BYTES (16 * 1024)         /* of a log; the client fails at 128 KiB */
-#define LIMIT_DT_INPUT_BYTES (1 << 20)     /* one text frame to a PTY: a paste is one frame */
-#define LIMIT_DT_TICKETS 256               /* open ones; the oldest is dropped */
-#define DT_TICKET_MS 60000                 /* clients use a ticket at once */
-#define DT_DELETE_GRACE_MS 5000 /* between TERM and KILL for a session, as in the original */
-#define DT_PING_MS 25000        /* of Socket.IO, as its server's default */
-#define DT_HELLO_MS 10000       /* for a Socket.IO client to authenticate */
-
-/* --- kubernetes --- */
-#define LIMIT_KUBE_LISTED_ARGS 64           /* of one process in the description of the pod */
-#define LIMIT_KUBE_COMMAND_BYTES 4096       /* the same for all its words together */
-#define LIMIT_KUBE_SMALL_BYTES 1024         /* a message that is not input: a size */
-#define LIMIT_KUBE_TEXT_BYTES (1024 * 1024) /* one message in base64 */
-#define LIMIT_KUBE_HELD_BYTES (64 * 1024)   /* of input for which the process has no room */
-#define LIMIT_KUBE_FORWARD_HELD_BYTES (1024 * 1024) /* the same for a forwarded connection */
-#define LIMIT_KUBE_FRAME_BYTES (16 * 1024)   /* one control frame of SPDY; data is streamed */
-#define LIMIT_KUBE_HEADERS_BYTES (64 * 1024) /* one block of SPDY headers, inflated */
-#define LIMIT_KUBE_HEADERS 32                /* in one block */
-#define LIMIT_KUBE_STREAMS 512        /* of one SPDY connection: two per forwarded connection */
-#define LIMIT_KUBE_PORTS 64           /* in one portforward over WebSocket */
-#define KUBE_REPLY_MS 1000            /* wait this long for a pong, */
-#define KUBE_GATE_MS 20               /* delay output this long for clients that send one, */
-#define KUBE_SIZE_MS 300              /* and start their terminal without a size after this */
-#define KUBE_STREAMS_MS 30000         /* for all streams of one exec, as in the original */
-#define KUBE_LINGER_MS 1000           /* for the client to close an SPDY connection */
-#define KUBE_REPLAY_BYTES (64 * 1024) /* of output on attach, where there is no screen */
-
-/* --- cloudflare --- */
-#define LIMIT_CF_OUTPUT_BYTES (16 * 1024 * 1024) /* of each stream in an execute, of a log */
-#define LIMIT_CF_CALLS 64                        /* requests in progress in one multiplex */
-#define LIMIT_CF_CALL_ID_BYTES 128               /* of their ids; the client's have 25 */
-#define LIMIT_CF_FRAME_BYTES (LIMIT_JSON_BODY_BYTES + 64 * 1024) /* one of its messages */
-
-/* --- fly --- */
-#define LIMIT_FLY_OUTPUT_BYTES (8LL << 20) /* of each stream in the response to an exec */
-#define FLY_TIMEOUT_MS 60000               /* default of an exec */
-#define FLY_GRACE_MS 250       /* between TERM and KILL at that deadline, when 408 is due */
-#define FLY_WAIT_MAX_S 60      /* of a wait for a state, as in the original */
-#define FLY_LINGER_MS 10000    /* a process without a terminal may run this long unattended */
-#define FLY_KILL_MS 10000      /* from a kill's signal to SIGKILL */
-#define FLY_KEEPALIVE_MS 20000 /* clients time out after 45 s without a message */
-#define LIMIT_FLY_REPLAY_BYTES (256 * 1024) /* history of a terminal, sent on attach */
-#define LIMIT_FLY_LIST 1000                 /* processes in one response */
-/* For an exec over HTTP, whose frames are chunks that must not be split or joined on their way: */
-#define FLY_BURST_BYTES (48 * 1024) /* fits one read of 64 KiB, with the headers */
-#define FLY_CHUNK_BYTES 8191 /* one packet of the loopback, one record of TLS, half an unpacking */
-#define FLY_UNPACK_BYTES 16384 /* Node's zlib outputs this many at once */
-#define FLY_CHUNK_GAP_MS 50
-#define LIMIT_FLY_HELD_BYTES (64 * 1024) /* output that waits to be sent */
 
 #endif

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.c - memory of our own program image. Layer: base.
+ * program.c - memory of our own program: its image and its heap. Layer: base.
  */
 #include "base/program.h"
 
 #include <link.h>
+#include <malloc.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 #include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -32,4 +36,17 @@ void program_release_pages(void)
     for (i = 0; i < count; i++)
         if (h[i].p_type == PT_LOAD && !(h[i].p_flags & PF_W))
             drop_pages(base + h[i].p_vaddr, base + h[i].p_vaddr + h[i].p_filesz, page);
+}
+
+void program_tune_heap(void)
+{
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+}
+
+void program_check_leaks(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    __lsan_do_leak_check();
+#endif
 }

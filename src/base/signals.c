@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signals.c - signal names and numbers; the names come from the C library. Layer: base.
+ * signals.c - signal names and numbers, which come from the C library, and descriptors for signals.
+ * Layer: base.
  */
 #include "base/signals.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/signalfd.h>
 
 #include "base/text.h"
 
@@ -68,4 +71,32 @@ const char *signal_name(int signum)
     else
         return "SIG?";
     return name;
+}
+
+static sigset_t set_of(const int *wanted)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (; *wanted != 0; wanted++)
+        sigaddset(&set, *wanted);
+    return set;
+}
+
+int signals_open(const int *wanted, int flags)
+{
+    sigset_t set = set_of(wanted);
+    int fd;
+
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return -errno;
+    fd = signalfd(-1, &set, SFD_CLOEXEC | flags);
+    return fd < 0 ? -errno : fd;
+}
+
+void signals_unblock(const int *wanted)
+{
+    sigset_t set = set_of(wanted);
+
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
 }

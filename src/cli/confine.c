@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -118,6 +119,19 @@ int confine_calls(const struct confine_plan *plan, struct confinement *done)
     rc = check_step(plan, "Landlock", landlock_restrict(plan), &done->landlock);
     if (rc == 0)
         rc = check_step(plan, "system calls", calls_filter(plan->role), &done->seccomp);
+    return rc;
+}
+
+int confine_self(const struct confine_plan *plan, bool report)
+{
+    struct confinement done = {0};
+    int rc = confine_user(plan, &done);
+
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (rc == 0)
+        rc = confine_calls(plan, &done);
+    if (rc == 0 && report)
+        confine_report(plan, &done);
     return rc;
 }
 

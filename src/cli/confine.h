@@ -46,6 +46,8 @@ struct confinement {
 int confine_user(const struct confine_plan *plan, struct confinement *done);
 /* Applies Landlock and the system call filter; 0, or -errno after a log line. */
 int confine_calls(const struct confine_plan *plan, struct confinement *done);
+/* Both, with PR_SET_PDEATHSIG set to SIGTERM in between, and on request confine_report(). */
+int confine_self(const struct confine_plan *plan, bool report);
 /* Tries both in a forked child: 0 or -errno, after a log line. */
 int confine_check(const struct confine_plan *plan);
 /* The value of --confine: on or off. False: neither. */

@@ -25,7 +25,7 @@ _Static_assert(sizeof dialects_all / sizeof *dialects_all <= DIALECTS_MAX + 1,
                "DIALECTS_MAX is too small");
 
 struct dialects {
-    void *self[DIALECTS_MAX]; /* NULL: not enabled */
+    struct dialect_base *self[DIALECTS_MAX]; /* NULL: not enabled */
 };
 
 int dialect_find(const char *name, size_t len)
@@ -103,28 +103,28 @@ struct dialects *dialects_new(const struct dialect_host *host, struct http_serve
         if (!wanted[i])
             continue;
         d->self[i] = dialect_make(dialects_all[i], host);
-        http_server_mount(server, dialect_routes(dialects_all[i], d->self[i]));
+        http_server_mount(server, &d->self[i]->table);
     }
     return d;
 }
 
 const struct route_table *dialects_routes(const struct dialects *d, int which)
 {
-    return dialect_routes(dialects_all[which], d->self[which]);
+    return &d->self[which]->table;
 }
 
 void dialects_refuse_new(struct dialects *d)
 {
     for (int i = 0; dialects_all[i] != NULL; i++)
-        if (d->self[i] != NULL && dialects_all[i]->refuse_new != NULL)
-            dialects_all[i]->refuse_new(d->self[i]);
+        if (d->self[i] != NULL)
+            d->self[i]->closed = true;
 }
 
 void dialects_drain(struct dialects *d)
 {
     for (int i = 0; dialects_all[i] != NULL; i++)
         if (d->self[i] != NULL)
-            dialect_drain(dialects_all[i], d->self[i]);
+            dialect_drain(d->self[i]);
 }
 
 void dialects_free(struct dialects *d)

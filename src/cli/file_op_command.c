@@ -5,7 +5,7 @@
  * See dialects/common/file_op.h. Each entry is a line of JSON on standard output; an error is
  * "ERRNO sentence" on standard error, with exit status 1. Layer: cli.
  */
-#include "cli/file_op_command.h"
+#include "cli/builtin_commands.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,6 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
-#include "cli/file_op_own.h"
 #include "engine/users.h"
 
 #define COPY_BYTES (64 * 1024)

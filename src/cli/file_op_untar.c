@@ -16,7 +16,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/tar.h"
-#include "cli/file_op_own.h"
+#include "cli/builtin_commands.h"
 
 #define GZIP_ONLY (16 + MAX_WBITS)
 

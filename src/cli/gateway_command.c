@@ -23,7 +23,8 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "cli/secret.h"
+#include "base/signals.h"
+#include "cli/token_file.h"
 #include "gateway/gateway_shared.h"
 #include "gateway/redis.h"
 
@@ -48,8 +49,7 @@ struct parent {
 
 static int fail(const struct hf_error *err)
 {
-    fprintf(stderr, "holdfast gateway: %s\n", err->detail);
-    return 1;
+    return cli_complain("gateway", 1, "%s", err->detail);
 }
 
 /* The address of the first socket, with its port; the others listen there, too. */
@@ -81,10 +81,8 @@ static int open_sockets(struct gateway_run *run)
     struct hf_error err = {0};
     int rc = 0;
 
-    if (run->cli.listen.count > GATEWAY_LISTEN_MAX || run->cli.admin.count > GATEWAY_LISTEN_MAX) {
-        fprintf(stderr, "holdfast gateway: too many addresses\n");
-        return 2;
-    }
+    if (run->cli.listen.count > GATEWAY_LISTEN_MAX || run->cli.admin.count > GATEWAY_LISTEN_MAX)
+        return cli_complain("gateway", 2, "too many addresses");
     for (size_t i = 0; rc == 0 && i < run->cli.listen.count; i++)
         rc = open_door(run, run->cli.listen.items[i]);
     for (size_t i = 0; rc == 0 && i < run->cli.admin.count; i++) {
@@ -257,19 +255,6 @@ static void parent_loop(struct parent *p)
     }
 }
 
-static int parent_signals(void)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC);
-}
-
 /* --- the command ---------------------------------------------------------------------------- */
 
 static void write_pid(const char *path)
@@ -284,7 +269,8 @@ static void write_pid(const char *path)
 
 static int run_workers(struct gateway_run *run)
 {
-    struct parent p = {.run = run, .signal_fd = parent_signals()};
+    static const int wanted[] = {SIGCHLD, SIGHUP, SIGTERM, SIGINT, 0};
+    struct parent p = {.run = run, .signal_fd = signals_open(wanted, 0)};
 
     for (size_t i = 0; i < (size_t)run->cli.workers; i++) {
         if (!worker_start(&p, i)) {
@@ -303,22 +289,19 @@ static int run_workers(struct gateway_run *run)
 int gateway_main(int argc, char **argv)
 {
     static struct gateway_run run;
-    struct gateway_options check;
     int rc = gateway_cli_parse(&run.cli, argc, argv);
 
     if (rc >= 0)
         return rc;
     log_set_part("gateway");
-    rc = opt_set_log_level("holdfast gateway", run.cli.log_level);
-    rc = rc != 0 ? rc : gateway_cli_options(&run.cli, &check);
-    secret_from_env(REDIS_PASSWORD_ENV, &run.redis_password);
+    token_take_env(REDIS_PASSWORD_ENV, &run.redis_password);
     run.shared = shared_new();
-    rc = rc != 0 ? rc : gateway_worker_check(&run);
+    rc = gateway_worker_check(&run);
     rc = rc != 0 ? rc : gateway_confine_check(&run) < 0;
     rc = rc != 0 ? rc : open_sockets(&run);
-    if (rc == 0 && run.cli.no_auth)
+    if (rc == 0 && run.cli.to.no_auth)
         log_warn("--no-auth: anyone who can reach this gateway can reach every allowed port");
-    if (rc == 0 && run.cli.unsigned_registrations)
+    if (rc == 0 && run.cli.to.registration.takes_unsigned)
         log_warn(
             "--unsigned-registrations: anyone who can write to Redis can impersonate any sandbox");
     rc = rc != 0 ? rc : run_workers(&run);

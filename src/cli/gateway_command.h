@@ -5,8 +5,23 @@
 #ifndef HF_CLI_GATEWAY_COMMAND_H
 #define HF_CLI_GATEWAY_COMMAND_H
 
-#include "cli/gateway_options.h"
+#include "cli/optparse.h"
+#include "gateway/gateway.h"
 #include "transport/listen.h"
+
+#define GATEWAY_LIST_MAX 64 /* uses of an option that may be repeated */
+
+struct gateway_cli {
+    struct opt_list listen, admin, allow_port, allow_address, forward, cors_origin;
+    const char *default_sandbox, *token_file, *link_key_file, *register_key_file, *tls_cert,
+        *tls_key, *access_log, *pid_file, *log_level, *worker_user, *confine;
+    bool confine_off; /* parsed from `confine` */
+    int64_t workers, drain_ms;
+    struct gateway_options to; /* all that needs no file and no socket */
+};
+
+/* gateway_options.c: as opt_table_parse(), and sets the log level. */
+int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv);
 
 #define GATEWAY_LISTEN_MAX 16
 #define GATEWAY_WORKERS_MAX 16

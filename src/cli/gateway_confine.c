@@ -10,16 +10,13 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/confine.h"
 #include "cli/gateway_command.h"
-#include "engine/users.h"
 #include "gateway/kube_config.h"
 
 #define DIRS_MAX 3
@@ -73,9 +70,10 @@ static bool is_unix(const char *url)
 
 static bool needs_root(const struct gateway_cli *cli)
 {
-    bool docker = strncmp(cli->resolver, "docker:", 7) == 0 && strstr(cli->resolver, "://") == NULL;
+    bool docker =
+        strncmp(cli->to.resolver, "docker:", 7) == 0 && strstr(cli->to.resolver, "://") == NULL;
 
-    return docker || is_unix(cli->resolver) || is_unix(cli->auth_hook);
+    return docker || is_unix(cli->to.resolver) || is_unix(cli->to.auth_hook);
 }
 
 static int find_user(struct gateway_run *run)
@@ -85,22 +83,14 @@ static int find_user(struct gateway_run *run)
                        : needs_root(cli)        ? "root"
                                                 : CONFINE_UID;
     struct hf_error err = {0};
-    struct user u;
+    int rc = opt_worker_ids(name, &run->worker_uid, &run->worker_gid, &err);
 
-    if (geteuid() != 0 || strcmp(name, "root") == 0)
-        return 0;
-    if (user_find(name, &u, &err) < 0) {
-        fprintf(stderr, "holdfast gateway: %s\n", err.detail);
-        return -EINVAL;
-    }
-    run->worker_uid = u.uid;
-    run->worker_gid = u.gid;
-    return 0;
+    return rc < 0 ? -cli_complain("gateway", EINVAL, "%s", err.detail) : 0;
 }
 
 static struct confine_plan plan_of(const struct gateway_run *run, struct read_dirs *d)
 {
-    find_read_dirs(run->cli.resolver, d);
+    find_read_dirs(run->cli.to.resolver, d);
     return (struct confine_plan){
         .role = CONFINE_GATEWAY,
         .off = run->cli.confine_off,
@@ -115,15 +105,8 @@ int gateway_confine(const struct gateway_run *run, bool report)
 {
     struct read_dirs dirs = {.count = 0};
     struct confine_plan plan = plan_of(run, &dirs);
-    struct confinement done = {0};
-    int rc = confine_user(&plan, &done);
 
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids cleared */
-    if (rc == 0)
-        rc = confine_calls(&plan, &done);
-    if (rc == 0 && report)
-        confine_report(&plan, &done);
-    return rc;
+    return confine_self(&plan, report);
 }
 
 int gateway_confine_check(struct gateway_run *run)

@@ -2,7 +2,7 @@
 /*
  * gateway_options.c - the options of `holdfast gateway`: table, defaults, checks. Layer: cli.
  */
-#include "cli/gateway_options.h"
+#include "cli/gateway_command.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,6 @@
 #include "cli/confine.h"
 
 #define OPT_ARGS struct gateway_cli
-#define DAY_MS (24LL * 3600 * 1000)
 
 static const struct opt rows[] = {
     OPT_LIST("--listen", 0, listen, GATEWAY_LIST_MAX, "ADDRESS",
@@ -21,10 +20,10 @@ static const struct opt rows[] = {
              "(127.0.0.1:7071)"),
     OPT_LIST("--admin", 0, admin, GATEWAY_LIST_MAX, "ADDRESS",
              "address for /metrics, /healthz and /readyz; may be repeated"),
-    OPT_TEXT("--resolver", 0, resolver, "URL",
+    OPT_TEXT("--resolver", 0, to.resolver, "URL",
              "where to find sandboxes: file:PATH, redis[s]://[USER@]IP:PORT[?password_file=FILE], "
              "docker:[SOCKET], kubernetes:[URL]"),
-    OPT_TEXT("--domain", 0, domain, "NAME", "also route requests by Host: PORT-ID.NAME"),
+    OPT_TEXT("--domain", 0, to.domain, "NAME", "also route requests by Host: PORT-ID.NAME"),
     OPT_TEXT("--default-sandbox", 0, default_sandbox, "ID:PORT",
              "destination of requests that name no sandbox"),
     OPT_LIST("--allow-port", 0, allow_port, GATEWAY_LIST_MAX, "PORT[-PORT]",
@@ -40,66 +39,59 @@ static const struct opt rows[] = {
     OPT_TEXT("--register-key-file", 0, register_key_file, "FILE",
              "key that signs entries in Redis; holdfast gateway-key derives the key of a "
              "sandbox from it"),
-    OPT_FLAG("--unsigned-registrations", 0, unsigned_registrations,
+    OPT_FLAG("--unsigned-registrations", 0, to.registration.takes_unsigned,
              "accept unsigned entries in Redis: trust everyone who can write to it"),
-    OPT_TEXT("--auth-hook", 0, auth_hook, "URL",
+    OPT_TEXT("--auth-hook", 0, to.auth_hook, "URL",
              "authorize requests at this URL: 2xx accepts, 401 and 403 reject"),
-    OPT_NUMBER("--auth-cache-ms", 0, auth_cache_ms, 0, DAY_MS, "MS",
+    OPT_NUMBER("--auth-cache-ms", 0, to.auth_cache_ms, 0, OPT_DAY_MS, "MS",
                "how long to cache its responses"),
-    OPT_FLAG("--no-auth", 0, no_auth,
+    OPT_FLAG("--no-auth", 0, to.no_auth,
              "accept every request; the sandboxes authenticate clients themselves"),
-    OPT_LIST("--forward", 0, forward, GATEWAY_LIST_MAX, "HEADER",
+    OPT_LIST("--forward", 0, forward, HEAD_FORWARD_MAX, "HEADER",
              "forward authorization, cookie or open-sandbox-api-key to sandboxes; may be repeated"),
-    OPT_FLAG("--preserve-host", 0, preserve_host,
+    OPT_FLAG("--preserve-host", 0, to.rules.preserve_host,
              "forward the client's Host and Origin instead of the sandbox's address"),
-    OPT_FLAG("--trust-forwarded", 0, trust_forwarded,
+    OPT_FLAG("--trust-forwarded", 0, to.rules.trust_forwarded,
              "trust the X-Forwarded-* headers of clients, which are our own proxies"),
     OPT_FLAG(
-        "--trust-path-origin", 0, trust_path_origin,
+        "--trust-path-origin", 0, to.rules.trust_path_origin,
         "in the path form, let pages of one sandbox call another; all share the gateway's origin"),
-    OPT_LIST("--cors-origin", 0, cors_origin, GATEWAY_LIST_MAX, "ORIGIN",
-             "allow requests from pages of this origin; may be repeated"),
-    OPT_FLAG("--websocket-close-codes", 0, websocket_close_codes,
+    OPT_CORS_ROW(GATEWAY_LIST_MAX),
+    OPT_FLAG("--websocket-close-codes", 0, to.close_codes,
              "accept a refused WebSocket, then close it with 1008 or 1011"),
-    OPT_TEXT("--tls-cert", 0, tls_cert, "FILE", "serve TLS with this certificate chain (PEM)"),
-    OPT_TEXT("--tls-key", 0, tls_key, "FILE", "private key file (PEM)"),
+    OPT_TLS_ROWS,
     OPT_TEXT("--access-log", 0, access_log, "FILE",
              "write a line of JSON for each request; - is standard output"),
     OPT_NUMBER("--workers", 0, workers, 1, 16, "N", "worker processes (one for each CPU)"),
-    OPT_NUMBER("--max-connections", 0, max_connections, 1, 1000000, "N",
+    OPT_NUMBER("--max-connections", 0, to.http.max_connections, 1, 1000000, "N",
                "maximum open connections of a worker"),
-    OPT_NUMBER("--sandbox-connections", 0, sandbox_connections, 0, 60000, "N",
+    OPT_NUMBER("--sandbox-connections", 0, to.sandbox_connections, 0, 60000, "N",
                "maximum concurrent requests and streams of a sandbox; 0: no limit"),
-    OPT_NUMBER("--sandbox-rate", 0, sandbox_rate, 0, 1000000, "N",
+    OPT_NUMBER("--sandbox-rate", 0, to.sandbox_rate, 0, 1000000, "N",
                "maximum requests per second of a sandbox; 0: no limit"),
-    OPT_NUMBER("--peer-connections", 0, peer_connections, 0, 60000, "N",
+    OPT_NUMBER("--peer-connections", 0, to.peer_connections, 0, 60000, "N",
                "the same for a client address"),
-    OPT_NUMBER("--peer-rate", 0, peer_rate, 0, 1000000, "N", "the same for a client address"),
-    OPT_NUMBER("--connect-timeout-ms", 0, connect_timeout_ms, 10, DAY_MS, "MS",
+    OPT_NUMBER("--peer-rate", 0, to.peer_rate, 0, 1000000, "N", "the same for a client address"),
+    OPT_NUMBER("--connect-timeout-ms", 0, to.http.connect_ms, 10, OPT_DAY_MS, "MS",
                "time to connect to a sandbox; then 502"),
-    OPT_NUMBER("--answer-timeout-ms", 0, answer_timeout_ms, 0, DAY_MS, "MS",
+    OPT_NUMBER("--answer-timeout-ms", 0, to.http.reply_ms, 0, OPT_DAY_MS, "MS",
                "time for a sandbox to start its response; then 504; 0: no limit"),
-    OPT_NUMBER("--idle-timeout-ms", 0, idle_timeout_ms, 0, DAY_MS, "MS",
+    OPT_NUMBER("--idle-timeout-ms", 0, to.http.quiet_ms, 0, OPT_DAY_MS, "MS",
                "close a WebSocket after this long without data; 0: never"),
-    OPT_NUMBER("--header-timeout-ms", 0, header_timeout_ms, 10, DAY_MS, "MS",
-               "time to receive the head of a request"),
-    OPT_NUMBER("--body-timeout-ms", 0, body_timeout_ms, 10, DAY_MS, "MS",
-               "time without progress in a request body"),
-    OPT_NUMBER("--keepalive-timeout-ms", 0, keepalive_timeout_ms, 10, DAY_MS, "MS",
-               "idle time between requests"),
-    OPT_NUMBER("--pool-timeout-ms", 0, pool_timeout_ms, 10, DAY_MS, "MS",
+    OPT_TIMEOUT_ROWS(to.http),
+    OPT_NUMBER("--pool-timeout-ms", 0, to.http.pool_ms, 10, OPT_DAY_MS, "MS",
                "how long to keep an idle connection to a sandbox for reuse"),
-    OPT_NUMBER("--drain-ms", 0, drain_ms, 0, DAY_MS, "MS",
+    OPT_NUMBER("--drain-ms", 0, drain_ms, 0, OPT_DAY_MS, "MS",
                "time for streams to end when a worker is stopped or replaced"),
     OPT_TEXT("--worker-user", 0, worker_user, "USER",
              "user of the workers if started as root (" CONFINE_UID "); root: stay root"),
     OPT_TEXT("--confine", 0, confine, "on|off", "restrict workers with seccomp and Landlock (on)"),
     OPT_TEXT("--pid-file", 0, pid_file, "FILE", "write the process id to this file"),
-    OPT_TEXT("--log-level", 0, log_level, "LEVEL", "error, warn, info or debug"),
+    OPT_LOG_ROW,
 };
 
 static const struct opt_table table = {
-    .command = "holdfast gateway",
+    .command = "gateway",
     OPT_ROWS(rows),
     .usage = "--resolver URL [OPTION...]",
     .about = "A reverse proxy to many sandboxes: /v1/sandboxes/{id}/proxy/{port}/{path}, HTTP and\n"
@@ -118,38 +110,6 @@ static int64_t cpus(void)
     long n = sysconf(_SC_NPROCESSORS_ONLN);
 
     return n < 1 ? 1 : n > 16 ? 16 : n;
-}
-
-int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv)
-{
-    int rc;
-
-    *o = (struct gateway_cli){
-        .workers = cpus(),
-        .connect_timeout_ms = GATEWAY_CONNECT_MS,
-        .answer_timeout_ms = GATEWAY_REPLY_MS,
-        .header_timeout_ms = LIMIT_REQUEST_HEAD_MS,
-        .body_timeout_ms = LIMIT_REQUEST_BODY_MS,
-        .keepalive_timeout_ms = LIMIT_KEEPALIVE_MS,
-        .pool_timeout_ms = GATEWAY_POOL_MS,
-        .drain_ms = GATEWAY_DRAIN_MS,
-        .max_connections = LIMIT_GATEWAY_CONNECTIONS,
-        .auth_cache_ms = GATEWAY_AUTH_CACHE_MS,
-        .log_level = "info",
-        .confine = "on",
-    };
-    rc = opt_table_parse(&table, argc, argv, o);
-    if (rc >= 0)
-        return rc;
-    if (!confine_parse(o->confine, &o->confine_off))
-        return complain("--confine must be on or off, not", o->confine);
-    if ((o->tls_cert == NULL) != (o->tls_key == NULL))
-        return complain("use both or neither of", "--tls-cert and --tls-key");
-    if (o->resolver == NULL)
-        return complain("missing option:", "--resolver");
-    if (o->listen.count == 0)
-        opt_list_add(&o->listen, "127.0.0.1:7071");
-    return -1;
 }
 
 static int take_ports(const struct opt_list *list, struct gateway_options *out)
@@ -192,54 +152,55 @@ static int take_default(const char *text, struct gateway_options *out)
     return 0;
 }
 
-static int take_forward(const struct opt_list *list, struct head_rules *rules)
+/* Fills what a row of the table cannot; 0 or 2. */
+static int take_lists(const struct gateway_cli *o, struct gateway_options *out)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        if (rules->forward_count == HEAD_FORWARD_MAX)
-            return complain("too many uses of", "--forward");
-        rules->forward[rules->forward_count++] = list->items[i];
-    }
-    return 0;
+    struct head_rules *rules = &out->rules;
+    int rc = take_ports(&o->allow_port, out);
+
+    rc = rc == 0 ? take_networks(&o->allow_address, &out->networks) : rc;
+    rc = rc == 0 ? take_default(o->default_sandbox, out) : rc;
+    for (; rules->forward_count < o->forward.count; rules->forward_count++)
+        rules->forward[rules->forward_count] = o->forward.items[rules->forward_count];
+    return rc;
 }
 
-static void take_http(const struct gateway_cli *o, struct http_options *h)
+static void set_defaults(struct gateway_cli *o)
 {
-    http_options_default(h);
-    h->max_connections = (size_t)o->max_connections;
-    h->held_untrusted_bytes = LIMIT_GATEWAY_HELD_BYTES;
-    h->head_ms = (uint32_t)o->header_timeout_ms;
-    h->body_ms = (uint32_t)o->body_timeout_ms;
-    h->keepalive_ms = (uint32_t)o->keepalive_timeout_ms;
-    h->connect_ms = (uint32_t)o->connect_timeout_ms;
-    h->reply_ms = (uint32_t)o->answer_timeout_ms;
-    h->pool_ms = (uint32_t)o->pool_timeout_ms;
-    h->quiet_ms = (uint32_t)o->idle_timeout_ms;
+    struct http_options *http = &o->to.http;
+
+    *o = (struct gateway_cli){
+        .workers = cpus(),
+        .drain_ms = GATEWAY_DRAIN_MS,
+        .log_level = "info",
+        .confine = "on",
+        .to = {.auth_cache_ms = GATEWAY_AUTH_CACHE_MS, .access_log = -1},
+    };
+    http_options_default(http);
+    http->max_connections = LIMIT_GATEWAY_CONNECTIONS;
+    http->held_untrusted_bytes = LIMIT_GATEWAY_HELD_BYTES;
+    http->connect_ms = GATEWAY_CONNECT_MS;
+    http->reply_ms = GATEWAY_REPLY_MS;
+    http->pool_ms = GATEWAY_POOL_MS;
 }
 
-int gateway_cli_options(const struct gateway_cli *o, struct gateway_options *out)
+int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv)
 {
     int rc;
 
-    *out = (struct gateway_options){
-        .resolver = o->resolver,
-        .domain = o->domain,
-        .no_auth = o->no_auth,
-        .close_codes = o->websocket_close_codes,
-        .auth_hook = o->auth_hook,
-        .auth_cache_ms = (uint32_t)o->auth_cache_ms,
-        .sandbox_connections = (uint32_t)o->sandbox_connections,
-        .sandbox_rate = (uint32_t)o->sandbox_rate,
-        .peer_connections = (uint32_t)o->peer_connections,
-        .peer_rate = (uint32_t)o->peer_rate,
-        .access_log = -1,
-    };
-    take_http(o, &out->http);
-    out->registration.takes_unsigned = o->unsigned_registrations;
-    out->rules.preserve_host = o->preserve_host;
-    out->rules.trust_forwarded = o->trust_forwarded;
-    out->rules.trust_path_origin = o->trust_path_origin;
-    rc = take_ports(&o->allow_port, out);
-    rc = rc == 0 ? take_networks(&o->allow_address, &out->networks) : rc;
-    rc = rc == 0 ? take_default(o->default_sandbox, out) : rc;
-    return rc == 0 ? take_forward(&o->forward, &out->rules) : rc;
+    set_defaults(o);
+    rc = opt_table_parse(&table, argc, argv, o);
+    if (rc >= 0)
+        return rc;
+    if (!confine_parse(o->confine, &o->confine_off))
+        return complain("--confine must be on or off, not", o->confine);
+    if ((o->tls_cert == NULL) != (o->tls_key == NULL))
+        return complain("use both or neither of", "--tls-cert and --tls-key");
+    if (o->to.resolver == NULL)
+        return complain("missing option:", "--resolver");
+    if (o->listen.count == 0)
+        opt_list_add(&o->listen, "127.0.0.1:7071");
+    rc = opt_set_log_level(table.command, o->log_level);
+    rc = rc == 0 ? take_lists(o, &o->to) : rc;
+    return rc == 0 ? -1 : rc;
 }

@@ -4,10 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#endif
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +16,8 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/program.h"
+#include "base/signals.h"
 #include "cli/confine.h"
 #include "cli/gateway_command.h"
 #include "gateway/gateway_shared.h"
@@ -97,22 +95,6 @@ static int open_log(struct gateway_worker *w)
     return 0;
 }
 
-static int make_origin(struct gateway_worker *w)
-{
-    const struct opt_list *list = &w->run->cli.cors_origin;
-
-    w->origin = origin_new();
-    w->o.origin = w->origin;
-    for (size_t i = 0; i < list->count; i++) {
-        if (origin_allow_origin(w->origin, list->items[i]) < 0) {
-            log_error("--cors-origin %s is not an origin; write it like https://example.org:8080",
-                      list->items[i]);
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Two descriptors per request; nothing else in this process needs the old limit. */
 static void raise_descriptors(void)
 {
@@ -129,19 +111,21 @@ static int worker_make(struct gateway_worker *w, size_t seat)
 {
     const struct gateway_cli *cli = &w->run->cli;
     struct hf_error err = {0};
-    int rc = gateway_cli_options(cli, &w->o);
+    int rc;
 
+    w->o = cli->to;
     raise_descriptors();
     http_options_fit(&w->o.http);
     w->log_fd = w->signal_fd = -1;
     w->o.worker = seat;
     w->o.shared = w->run->shared;
-    rc = rc != 0 ? rc : read_secret(cli->token_file, &w->o.tokens);
+    rc = read_secret(cli->token_file, &w->o.tokens);
     rc = rc != 0 ? rc : read_secret(cli->link_key_file, &w->o.link_key);
     rc = rc != 0 ? rc : read_secret(cli->register_key_file, &w->o.registration.key);
     w->o.redis_password = w->run->redis_password.len > 0 ? buf_cstr(&w->run->redis_password) : NULL;
     rc = rc != 0 ? rc : open_log(w);
-    rc = rc != 0 ? rc : make_origin(w);
+    w->o.origin = w->origin = origin_new();
+    rc = rc != 0 ? rc : opt_allow_origins(&cli->cors_origin, w->origin) < 0;
     if (rc == 0 && cli->tls_cert != NULL &&
         (w->tls = tls_context_new(cli->tls_cert, cli->tls_key, &err)) == NULL)
         return complain(&err);
@@ -205,12 +189,9 @@ static void worker_on_signal(struct watch *watch, int events, void *arg)
 
 static void worker_watch_signals(struct gateway_worker *w)
 {
-    sigset_t set;
+    static const int wanted[] = {SIGTERM, SIGINT, 0};
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    w->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    w->signal_fd = signals_open(wanted, SFD_NONBLOCK);
     w->signals = watch_new(w->loop, w->signal_fd, worker_on_signal, w);
     watch_set(w->signals, LOOP_READ);
 }
@@ -234,8 +215,7 @@ int gateway_worker_main(struct gateway_run *run, size_t index, size_t seat, int 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     signal(SIGPIPE, SIG_IGN);
-    mallopt(M_ARENA_MAX, 1);
-    mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+    program_tune_heap();
     rc = worker_make(&w, seat);
     if (rc == 0) {
         worker_watch_signals(&w);
@@ -248,8 +228,6 @@ int gateway_worker_main(struct gateway_run *run, size_t index, size_t seat, int 
         loop_run(w.loop);
     }
     worker_free(&w);
-#ifdef __SANITIZE_ADDRESS__
-    __lsan_do_leak_check();
-#endif
+    program_check_leaks();
     return rc;
 }

@@ -194,9 +194,11 @@ static void put_page(const struct greeting *g, struct buf *out, struct auth *aut
 void greeting_print(const struct greeting *g, struct auth *auth, const char *const *urls,
                     size_t count)
 {
-    const char *url = link_choose(urls, count);
+    const char *url = NULL;
     struct buf out = {0};
 
+    for (size_t i = 0; i < count; i++)
+        url = link_better(url, urls[i]);
     put_token(g, &out);
     if (count == 0) {
         buf_puts(&out, "The daemon serves only dialects, so there is no page and no link.\n");

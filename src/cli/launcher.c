@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +16,20 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "cli/notify.h"
+#include "base/signals.h"
+#include "cli/optparse.h"
 #include "vault/vault.h"
 
+#define NOTIFY_ENV "NOTIFY_SOCKET"
 #define SECOND_CTRL_C_MS 2000 /* a second Ctrl-C within this time ends everything */
 
 struct launcher {
@@ -38,7 +44,7 @@ struct launcher {
     bool rested;                              /* the program's pages have been released */
     bool ended;                               /* nothing is left to wait for */
     uint64_t leave_at_ms;                     /* after the first Ctrl-C; 0: none yet */
-    uint32_t upgrades, refusals, starts;      /* when a reload began */
+    struct v_message before;                  /* when a reload began */
     int code;
 };
 
@@ -57,18 +63,74 @@ void launcher_guard_end(void)
 #endif
 }
 
+/* --- the service manager, as sd_notify(3) --- */
+
+static struct sockaddr_un manager;
+static socklen_t manager_len; /* 0: there is none */
+
+/* NOTIFY_SOCKET names the manager's datagram socket, by a path or by an abstract name that begins
+ * with '@'. The variable is removed, so that children do not inherit it. */
+static void notify_init(void)
+{
+    const char *name = getenv(NOTIFY_ENV);
+    size_t len = name == NULL ? 0 : strlen(name);
+
+    if (len > 1 && len < sizeof manager.sun_path && (name[0] == '/' || name[0] == '@')) {
+        manager.sun_family = AF_UNIX;
+        memcpy(manager.sun_path, name, len);
+        if (name[0] == '@')
+            manager.sun_path[0] = '\0';
+        manager_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+    } else if (len > 0) {
+        log_warn(NOTIFY_ENV " is not the address of a socket: %s", name);
+    }
+    unsetenv(NOTIFY_ENV);
+}
+
+static void notify_send(const char *text)
+{
+    int fd;
+
+    if (manager_len == 0)
+        return;
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 ||
+        sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&manager, manager_len) < 0)
+        log_warn("cannot notify the service manager: %s", strerror(errno));
+    if (fd >= 0)
+        close(fd);
+}
+
+static void notify_ready(void)
+{
+    notify_send("READY=1\nSTATUS=serving");
+}
+
+/* Type=notify-reload requires the time. */
+static void notify_reloading(void)
+{
+    struct timespec now;
+    char text[96];
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%llu",
+             (unsigned long long)now.tv_sec * 1000000ULL +
+                 (unsigned long long)now.tv_nsec / 1000ULL);
+    notify_send(text);
+}
+
+static void notify_stopping(void)
+{
+    notify_send("STOPPING=1");
+}
+
 /* --- signals ---------------------------------------------------------------------------------- */
 
 static int watch_signals(void)
 {
-    static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
-    sigset_t set;
+    static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, 0};
 
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        sigaddset(&set, wanted[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return signals_open(wanted, SFD_NONBLOCK);
 }
 
 static void forward(const struct launcher *l, int sig)
@@ -137,9 +199,7 @@ static void on_hangup(struct launcher *l, bool from_kernel)
         return;
     }
     l->reloading = true;
-    l->upgrades = l->vault->status.upgrades;
-    l->refusals = l->vault->status.refusals;
-    l->starts = l->vault->status.starts;
+    l->before = l->vault->status;
     notify_reloading();
     forward(l, SIGHUP);
 }
@@ -164,18 +224,11 @@ static void on_signals(struct launcher *l)
 
 /* --- the vault, and the keeper without it ----------------------------------------------------- */
 
-static bool has_reloaded(const struct launcher *l)
-{
-    const struct v_message *s = &l->vault->status;
-
-    return s->upgrades != l->upgrades || s->refusals != l->refusals || s->starts != l->starts;
-}
-
 static void on_serving(struct launcher *l)
 {
-    if (!l->ready || (l->reloading && has_reloaded(l))) {
+    if (!l->ready || (l->reloading && vault_client_has_changed(l->vault, &l->before))) {
         l->reloading = false;
-        notify_ready("serving");
+        notify_ready();
     }
     l->ready = true;
     if (l->pickup != NULL)
@@ -296,16 +349,19 @@ static int first_keeper(const struct vault_ends *ends, void *arg)
     return keeper_run(k, -1);
 }
 
+static int vault_failed(int rc)
+{
+    return cli_complain("serve", 1, "cannot start the vault: %s", strerror(-rc));
+}
+
 static int prepare_vault(struct vault *v, const struct keeper_options *k, const char *name)
 {
     int rc = vault_init(v, k->exe_path);
 
     if (rc == 0)
         rc = vault_put_args(v, k->argv);
-    if (rc < 0) {
-        fprintf(stderr, "holdfast serve: cannot start the vault: %s\n", strerror(-rc));
-        return rc;
-    }
+    if (rc < 0)
+        return vault_failed(rc);
     if (name[0] != '\0')
         vault_listen(v, name);
     atomic_store(&v->ledger->main_pid, getpid());
@@ -348,11 +404,10 @@ static int launch_new(struct launcher *l, struct keeper_options *k, const char *
     struct vault v;
     int socket = -1, rc;
 
-    if (prepare_vault(&v, k, name) < 0)
+    if (prepare_vault(&v, k, name) != 0)
         return 1;
     if (getpid() != 1 && (socket = fork_vault(l)) < 0) {
-        fprintf(stderr, "holdfast serve: cannot start the vault: %s\n", strerror(-socket));
-        rc = 1;
+        rc = vault_failed(socket);
     } else if (l->vault_pid == 0) {
         io_close(&l->vault->fd);
         io_close(&l->signal_fd);

@@ -6,16 +6,12 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/builtin_commands.h"
 #include "cli/client/client_print.h"
 #include "cli/client/command.h"
 #include "cli/dialects.h"
-#include "cli/file_op_command.h"
 #include "cli/gateway_command.h"
-#include "cli/impersonate.h"
-#include "cli/port_relay.h"
-#include "cli/routes_command.h"
 #include "cli/serve.h"
-#include "cli/stop.h"
 #include "keeper/keeper.h"
 
 static int version_main(int argc, char **argv)

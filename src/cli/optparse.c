@@ -4,6 +4,7 @@
  */
 #include "cli/optparse.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,26 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "engine/users.h"
+#include "transport/origin.h"
 
 #define LEFT_COLUMNS 28
 
+int cli_complain(const char *command, int code, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "holdfast %s: %s\n", command, text);
+    return code;
+}
+
 int optparse_complain(const char *command, const char *what, const char *name)
 {
-    fprintf(stderr, "%s: %s '%s'; see %s --help\n", command, what, name, command);
-    return 2;
+    return cli_complain(command, 2, "%s '%s'; see holdfast %s --help", what, name, command);
 }
 
 bool optparse_is_help(const char *arg)
@@ -69,8 +83,32 @@ int opt_set_log_level(const char *command, const char *name)
             log_set_level((enum log_level)i);
             return 0;
         }
-    fprintf(stderr, "%s: --log-level must be error, warn, info or debug\n", command);
-    return 2;
+    return cli_complain(command, 2, "--log-level must be error, warn, info or debug");
+}
+
+int opt_allow_origins(const struct opt_list *list, struct origin *out)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (origin_allow_origin(out, list->items[i]) < 0) {
+            log_error("--cors-origin %s is not an origin; write it like https://example.org:8080",
+                      list->items[i]);
+            rc = -1;
+        }
+    return rc;
+}
+
+int opt_worker_ids(const char *name, uid_t *uid, gid_t *gid, struct hf_error *err)
+{
+    struct user u = {.uid = 0};
+    int rc = geteuid() != 0 || strcmp(name, "root") == 0 ? 0 : user_find(name, &u, err);
+
+    if (rc == 0) {
+        *uid = u.uid;
+        *gid = u.gid;
+    }
+    return rc;
 }
 
 /* Names of local files are not sent. */
@@ -82,6 +120,26 @@ static bool is_sendable(const struct opt_part *part, const struct opt *o, const 
            utf8_is_valid(value, strlen(value));
 }
 
+static int store_number(const struct optparse *p, const struct opt *o, const char *value, void *to)
+{
+    int64_t number;
+
+    if (o->kind == OPT_IS_TIME ? !optparse_time(value, &number) || number < o->min
+                               : !text_to_i64(value, o->min, o->max, &number))
+        return o->kind == OPT_IS_TIME
+                   ? cli_complain(p->command, 2,
+                                  "%s must be a time such as 1500ms, 30s, 5m or 1h (a bare number "
+                                  "is ms)",
+                                  o->name)
+                   : cli_complain(p->command, 2, "%s must be a number from %lld to %lld", o->name,
+                                  (long long)o->min, (long long)o->max);
+    if (o->size == sizeof(uint32_t))
+        *(uint32_t *)to = (uint32_t)number;
+    else
+        *(int64_t *)to = number;
+    return 0;
+}
+
 static int store(const struct optparse *p, const struct opt_part *part, const struct opt *o,
                  const char *value)
 {
@@ -89,11 +147,10 @@ static int store(const struct optparse *p, const struct opt_part *part, const st
     struct opt_list *list = to;
 
     if (!is_sendable(part, o, value))
-        return fprintf(stderr,
-                       "%s: %s is not UTF-8 and cannot be sent; send such bytes through standard "
-                       "input or a file\n",
-                       p->command, o->name),
-               2;
+        return cli_complain(p->command, 2,
+                            "%s is not UTF-8 and cannot be sent; send such bytes through standard "
+                            "input or a file",
+                            o->name);
     switch (o->kind) {
     case OPT_IS_FLAG: *(bool *)to = true; return 0;
     case OPT_IS_TEXT: *(const char **)to = value; return 0;
@@ -102,19 +159,7 @@ static int store(const struct optparse *p, const struct opt_part *part, const st
             return optparse_complain(p->command, "too many uses of", o->name);
         opt_list_add(list, value);
         return 0;
-    case OPT_IS_TIME:
-        if (optparse_time(value, to) && *(int64_t *)to >= o->min)
-            return 0;
-        fprintf(stderr,
-                "%s: %s must be a time such as 1500ms, 30s, 5m or 1h (a bare number is ms)\n",
-                p->command, o->name);
-        return 2;
-    default:
-        if (text_to_i64(value, o->min, o->max, to))
-            return 0;
-        fprintf(stderr, "%s: %s must be a number from %lld to %lld\n", p->command, o->name,
-                (long long)o->min, (long long)o->max);
-        return 2;
+    default: return store_number(p, o, value, to);
     }
 }
 
@@ -192,6 +237,22 @@ int optparse_next(struct optparse *p)
     return is_short ? take_short(p, arg) : take_long(p, arg);
 }
 
+static int table_print_help(const struct opt_table *t)
+{
+    struct buf text = {0};
+    int rc;
+
+    buf_printf(&text, "usage: holdfast %s %s\n\n%s\n", t->command, t->usage, t->about);
+    opt_put_help(&text, t->rows, t->count, false);
+    if (t->put_more != NULL)
+        t->put_more(&text);
+    if (t->notes != NULL)
+        buf_printf(&text, "\n%s", t->notes);
+    rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;
+    buf_fini(&text);
+    return rc;
+}
+
 int opt_table_parse(const struct opt_table *t, int argc, char **argv, void *out)
 {
     struct optparse p = {t->command, {{t->rows, t->count, out, false}}, argc, 2, argv};
@@ -199,10 +260,20 @@ int opt_table_parse(const struct opt_table *t, int argc, char **argv, void *out)
 
     while (p.at < argc && rc == 0) {
         if (optparse_is_help(argv[p.at]))
-            return opt_table_print_help(t);
+            return table_print_help(t);
         rc = optparse_next(&p);
     }
     return rc == 0 ? -1 : rc;
+}
+
+void opt_table_parse_resumed(const struct opt_table *t, int argc, char **argv, void *out)
+{
+    struct optparse p = {t->command, {{t->rows, t->count, out, false}}, argc, 2, argv};
+
+    while (p.at < argc)
+        /* The value of an option that this version no longer has is skipped with it. */
+        if (optparse_next(&p) != 0 && p.at < argc && argv[p.at][0] != '-')
+            p.at++;
 }
 
 /* --- help -------------------------------------------------------------------------------- */
@@ -221,20 +292,4 @@ void opt_put_help(struct buf *out, const struct opt *rows, size_t count, bool le
         else
             buf_printf(out, "  %-*s %s\n", LEFT_COLUMNS, left, o->help);
     }
-}
-
-int opt_table_print_help(const struct opt_table *t)
-{
-    struct buf text = {0};
-    int rc;
-
-    buf_printf(&text, "usage: %s %s\n\n%s\n", t->command, t->usage, t->about);
-    opt_put_help(&text, t->rows, t->count, false);
-    if (t->put_more != NULL)
-        t->put_more(&text);
-    if (t->notes != NULL)
-        buf_printf(&text, "\n%s", t->notes);
-    rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;
-    buf_fini(&text);
-    return rc;
 }

@@ -38,17 +38,11 @@ int link_rank(const char *url)
     return strncmp(at, "127.", 4) == 0 || host_is(at, "[::1]") || host_is(at, "localhost") ? 2 : 1;
 }
 
-const char *link_choose(const char *const *urls, size_t count)
+const char *link_better(const char *first, const char *second)
 {
-    const char *best = NULL;
-    int rank = 0;
+    int rank = first != NULL ? link_rank(first) : 0;
 
-    for (size_t i = 0; i < count; i++)
-        if (link_rank(urls[i]) > rank) {
-            rank = link_rank(urls[i]);
-            best = urls[i];
-        }
-    return best;
+    return second != NULL && link_rank(second) > rank ? second : first;
 }
 
 void link_put(struct buf *out, const char *url)

@@ -14,8 +14,8 @@
 
 /* 0: a browser cannot open it; 1: the address of an interface; 2: loopback, which is best. */
 int link_rank(const char *url);
-/* The best of them, the first among equals; NULL: none can be opened. */
-const char *link_choose(const char *const *urls, size_t count);
+/* The one that a browser can open better, the first if they are equal. Either may be NULL: none. */
+const char *link_better(const char *first, const char *second);
 /* Appends the URL with loopback instead of a wildcard address and without trailing slashes. */
 void link_put(struct buf *out, const char *url);
 

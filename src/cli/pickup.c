@@ -14,11 +14,11 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "cli/optparse.h"
 
 static int fail(const char *what, int rc)
 {
-    fprintf(stderr, "holdfast serve: %s: %s\n", what, strerror(-rc));
-    return 1;
+    return cli_complain("serve", 1, "%s: %s", what, strerror(-rc));
 }
 
 /* --- finding it ------------------------------------------------------------------------ */
@@ -44,19 +44,17 @@ static int refuse(struct pickup *p, const char *name)
     int32_t pid = owner_pid(&p->vault);
 
     if (p->vault.ledger == NULL)
-        fprintf(stderr,
-                "holdfast serve: a daemon of another version holds %s; \"holdfast stop --listen "
-                "%s\" ends it\n",
-                name, name);
+        cli_complain("serve", 1,
+                     "a daemon of another version holds %s; \"holdfast stop --listen %s\" ends it",
+                     name, name);
     else if (p->vault.status.phase == V_ENDING || p->vault.status.phase == V_ENDED)
-        fprintf(stderr,
-                "holdfast serve: the daemon at %s is shutting down; try again once it has exited\n",
-                name);
+        cli_complain("serve", 1, "the daemon at %s is shutting down; try again once it has exited",
+                     name);
     else if (pid > 0 && !is_leaving(&p->vault))
-        fprintf(stderr,
-                "holdfast serve: already running at %s (pid %d); \"holdfast restart --listen %s\" "
-                "puts a new binary in place, \"holdfast stop --listen %s\" ends it\n",
-                name, (int)pid, name, name);
+        cli_complain("serve", 1,
+                     "already running at %s (pid %d); \"holdfast restart --listen %s\" puts a new "
+                     "binary in place, \"holdfast stop --listen %s\" ends it",
+                     name, (int)pid, name, name);
     else
         return 0;
     pickup_fini(p);
@@ -90,7 +88,7 @@ int pickup_settle(struct pickup *p)
     int rc = p->vault.status.phase == V_HOLDING ? 0 : vault_client_send(&p->vault, V_LEAVE);
 
     if (rc == 0)
-        rc = vault_client_wait_phase(&p->vault, V_HOLDING, VAULT_LEAVE_MS);
+        rc = vault_client_wait_phase(&p->vault, V_HOLDING, NULL, VAULT_LEAVE_MS);
     if (rc <= 0)
         return fail("cannot pick up the processes of the earlier daemon",
                     rc == 0 ? -ETIMEDOUT : rc);
@@ -209,8 +207,8 @@ void pickup_report(struct pickup *p)
         if (is_known(p->vault.ledger, r))
             continue;
         missing++;
-        fprintf(stderr, "holdfast serve: process %d (%.*s) cannot be picked up\n", r->pid,
-                LEDGER_ID_BYTES, r->id);
+        cli_complain("serve", 1, "process %d (%.*s) cannot be picked up", r->pid, LEDGER_ID_BYTES,
+                     r->id);
     }
     fprintf(stderr, "picked up %zu process%s\n", p->before_count - missing,
             p->before_count - missing == 1 ? "" : "es");

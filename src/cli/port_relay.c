@@ -7,7 +7,7 @@
  * is a sentence on standard error, with exit status 1. See
  * dialects/kubernetes/kube_port_forward.h. Layer: cli.
  */
-#include "cli/port_relay.h"
+#include "cli/builtin_commands.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

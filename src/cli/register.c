@@ -5,7 +5,6 @@
 #include "cli/register.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +20,11 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/program.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cli/confine.h"
-#include "cli/secret.h"
+#include "cli/token_file.h"
 #include "gateway/redis.h"
 #include "gateway/registration.h"
 #include "gateway/route_target.h"
@@ -169,8 +170,8 @@ static int take_secrets(struct registrar *r, struct hf_error *err)
     struct buf key = {0}, password = {0};
     int rc;
 
-    secret_from_env(KEY_ENV, &key);
-    secret_from_env(REDIS_PASSWORD_ENV, &password);
+    token_take_env(KEY_ENV, &key);
+    token_take_env(REDIS_PASSWORD_ENV, &password);
     rc = redis_url_load(&r->url, password.len > 0 ? buf_cstr(&password) : NULL, err);
     if (rc == 0)
         rc = read_key(r, &key, err);
@@ -366,19 +367,6 @@ static void on_end(struct watch *w, int events, void *arg)
     leave(arg);
 }
 
-static int watch_signals(void)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    sigdelset(&set, SIGHUP);
-    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
 static void registrar_close(struct registrar *r)
 {
     redis_free(r->redis);
@@ -390,19 +378,6 @@ static void registrar_close(struct registrar *r)
     hf_wipe(&r->url, sizeof r->url);
 }
 
-static bool registrar_confine(const struct registrar *r)
-{
-    struct confinement done = {0};
-
-    if (confine_user(&r->confine, &done) < 0)
-        return false;
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids cleared */
-    if (confine_calls(&r->confine, &done) < 0)
-        return false;
-    confine_report(&r->confine, &done);
-    return true;
-}
-
 static void registrar_main(struct registrar *r)
 {
     struct http_options o;
@@ -410,7 +385,7 @@ static void registrar_main(struct registrar *r)
     struct watch *signals, *keeper = NULL;
 
     log_set_part("register");
-    mallopt(M_ARENA_MAX, 1);
+    program_tune_heap();
     r->loop = loop_new();
     http_options_default(&o);
     o.connect_ms = GATEWAY_CONNECT_MS;
@@ -421,7 +396,7 @@ static void registrar_main(struct registrar *r)
         log_error("--register: %s", err.detail);
         return;
     }
-    if (!registrar_confine(r))
+    if (confine_self(&r->confine, true) < 0)
         return;
     signals = watch_new(r->loop, r->signal_fd, on_end, r);
     watch_set(signals, LOOP_READ);
@@ -474,8 +449,11 @@ static int prepare(struct registrar *r, struct serve *s, struct hf_error *err)
 /* PR_SET_PDEATHSIG also signals the keeper's death, but is cleared when we change our user. */
 static void registrar_run(struct registrar *r, pid_t keeper)
 {
+    static const int wanted[] = {SIGTERM, SIGINT, 0};
+
     close_range(3, ~0U, 0);
-    r->signal_fd = watch_signals();
+    signal(SIGHUP, SIG_IGN);
+    r->signal_fd = signals_open(wanted, SFD_NONBLOCK);
     r->keeper_fd = (int)syscall(SYS_pidfd_open, keeper, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

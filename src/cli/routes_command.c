@@ -6,7 +6,7 @@
  * endpoints need no token, and tests/attack calls every row without the necessary role.
  * Layer: cli.
  */
-#include "cli/routes_command.h"
+#include "cli/builtin_commands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const struct opt option_rows[] = {
 };
 
 static const struct opt_table table = {
-    .command = "holdfast routes",
+    .command = "routes",
     OPT_ROWS(option_rows),
     .usage = "[OPTION...]",
     .about =
@@ -59,17 +59,11 @@ struct listed {
     int port; /* 0: no listener of its own */
 };
 
-typedef void listed_fn(const struct listed *l, void *arg);
-
-static void each_listed(listed_fn *fn, void *arg)
-{
-    fn(&(struct listed){.name = "native", .prefix = "", .groups = native_route_groups}, arg);
-    for (int i = 0; dialects_all[i] != NULL; i++) {
-        const struct dialect *d = dialects_all[i];
-
-        fn(&(struct listed){d->name, d->prefix, d->groups, d->ways, d->port}, arg);
-    }
-}
+struct printing {
+    const struct routes_cli *cli;
+    struct json_out json;
+    struct columns columns;
+};
 
 /* --- as JSON ------------------------------------------------------------------------------ */
 
@@ -134,51 +128,6 @@ static void put_ways(struct json_out *o, const struct auth_ways *w)
     json_close(o, '}');
 }
 
-struct printing {
-    const struct routes_cli *cli;
-    struct json_out json;
-    struct columns columns;
-};
-
-static bool is_wanted(const struct printing *p, const struct route *r)
-{
-    return !p->cli->public || (r->flags & ROUTE_PUBLIC);
-}
-
-static void put_listed(const struct listed *l, void *arg)
-{
-    struct printing *p = arg;
-    struct route_rows all;
-
-    route_rows_make(&all, l->groups);
-    json_open(&p->json, '{');
-    json_kstr(&p->json, "dialect", l->name);
-    json_kstr(&p->json, "prefix", l->prefix);
-    json_kint(&p->json, "port", l->port);
-    put_ways(&p->json, l->ways);
-    json_key(&p->json, "routes");
-    json_open(&p->json, '[');
-    for (size_t i = 0; i < all.count; i++)
-        if (is_wanted(p, &all.rows[i]))
-            put_route(&p->json, l, &all.rows[i]);
-    json_close(&p->json, ']');
-    json_close(&p->json, '}');
-    route_rows_fini(&all);
-}
-
-static void print_json(const struct routes_cli *cli)
-{
-    struct printing p = {.cli = cli};
-    struct buf text = {0};
-
-    json_out_init(&p.json, &text);
-    json_open(&p.json, '[');
-    each_listed(put_listed, &p);
-    json_close(&p.json, ']');
-    buf_putc(&text, '\n');
-    print_buf(&text);
-}
-
 /* --- as a table --------------------------------------------------------------------------- */
 
 static void add_row(struct printing *p, const struct listed *l, const struct route *r)
@@ -196,39 +145,84 @@ static void add_row(struct printing *p, const struct listed *l, const struct rou
                                  methods, path, kind});
 }
 
-static void add_listed(const struct listed *l, void *arg)
+/* --- both --------------------------------------------------------------------------------- */
+
+static void put_rows(struct printing *p, const struct listed *l)
 {
-    struct printing *p = arg;
     struct route_rows all;
 
     route_rows_make(&all, l->groups);
-    for (size_t i = 0; i < all.count; i++)
-        if (is_wanted(p, &all.rows[i]))
+    for (size_t i = 0; i < all.count; i++) {
+        if (p->cli->public && !(all.rows[i].flags & ROUTE_PUBLIC))
+            continue;
+        if (p->cli->json)
+            put_route(&p->json, l, &all.rows[i]);
+        else
             add_row(p, l, &all.rows[i]);
+    }
     route_rows_fini(&all);
 }
 
-static void print_table(const struct routes_cli *cli)
+static void put_listed(struct printing *p, const struct listed *l)
+{
+    if (!p->cli->json) {
+        put_rows(p, l);
+        return;
+    }
+    json_open(&p->json, '{');
+    json_kstr(&p->json, "dialect", l->name);
+    json_kstr(&p->json, "prefix", l->prefix);
+    json_kint(&p->json, "port", l->port);
+    put_ways(&p->json, l->ways);
+    json_kopen(&p->json, "routes", '[');
+    put_rows(p, l);
+    json_close(&p->json, ']');
+    json_close(&p->json, '}');
+}
+
+static void each_listed(struct printing *p)
+{
+    put_listed(p, &(struct listed){.name = "native", .prefix = "", .groups = native_route_groups});
+    for (int i = 0; dialects_all[i] != NULL; i++) {
+        const struct dialect *d = dialects_all[i];
+
+        put_listed(p, &(struct listed){d->name, d->prefix, d->groups, d->ways, d->port});
+    }
+}
+
+static void print_json(struct printing *p)
+{
+    struct buf text = {0};
+
+    json_out_init(&p->json, &text);
+    json_open(&p->json, '[');
+    each_listed(p);
+    json_close(&p->json, ']');
+    buf_putc(&text, '\n');
+    print_buf(&text);
+}
+
+static void print_table(struct printing *p)
 {
     static const char *const titles[] = {"ROLE", "METHODS", "PATH", ""};
-    struct printing p = {.cli = cli};
 
-    columns_init(&p.columns, 4, -1, titles);
-    each_listed(add_listed, &p);
-    columns_print(&p.columns, 0);
-    columns_fini(&p.columns);
+    columns_init(&p->columns, 4, -1, titles);
+    each_listed(p);
+    columns_print(&p->columns, 0);
+    columns_fini(&p->columns);
 }
 
 int routes_main(int argc, char **argv)
 {
     struct routes_cli cli = {0};
+    struct printing p = {.cli = &cli};
     int rc = opt_table_parse(&table, argc, argv, &cli);
 
     if (rc >= 0)
         return rc;
     if (cli.json)
-        print_json(&cli);
+        print_json(&p);
     else
-        print_table(&cli);
+        print_table(&p);
     return print_done(0);
 }

@@ -35,29 +35,15 @@
 
 static int fail(const struct hf_error *err)
 {
-    fprintf(stderr, "holdfast serve: %s\n", err->detail);
-    return 1;
+    return cli_complain("serve", 1, "%s", err->detail);
 }
 
 static int find_worker_user(struct serve *s, struct hf_error *err)
 {
-    struct user u;
-    int rc;
-
-    if (geteuid() != 0) {
-        s->worker_uid = geteuid();
-        s->worker_gid = getegid();
-        return 0;
-    }
-    if (strcmp(s->options.worker_user, "root") == 0) {
-        s->worker_uid = s->worker_gid = 0;
-        return 0;
-    }
-    rc = user_find(s->options.worker_user, &u, err);
-    if (rc < 0)
-        return rc;
-    s->worker_uid = u.uid;
-    s->worker_gid = u.gid;
+    if (geteuid() == 0)
+        return opt_worker_ids(s->options.worker_user, &s->worker_uid, &s->worker_gid, err);
+    s->worker_uid = geteuid();
+    s->worker_gid = getegid();
     return 0;
 }
 
@@ -97,7 +83,7 @@ static void try_user(struct serve *s, const char *name, int *rc, struct hf_error
 /* Continues after an unknown name: after an upgrade that is no reason to refuse the other users. */
 static int find_spawn_users(struct serve *s, struct hf_error *err)
 {
-    const char *list = s->options.allow_users, *name = s->options.spawn_user;
+    const char *list = s->options.allow_users, *name = s->options.engine.spawn_user;
     hf_autofree char *copy = hf_xstrdup(list != NULL ? list : "");
     char *save = NULL, *word;
     int rc = 0;
@@ -124,7 +110,7 @@ static void give_history_dir(const struct serve *s, const char *dir)
  * left as it is. */
 static int make_history_dir(struct serve *s, struct hf_error *err)
 {
-    const char *dir = s->options.history_dir;
+    const char *dir = s->options.engine.history_dir;
     char resolved[PATH_MAX];
     struct stat st;
 
@@ -140,7 +126,7 @@ static int make_history_dir(struct serve *s, struct hf_error *err)
     if (realpath(dir, resolved) == NULL)
         return hf_fail(err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
     memcpy(s->history_dir, resolved, sizeof resolved);
-    s->options.history_dir = s->history_dir;
+    s->options.engine.history_dir = s->history_dir;
     return 0;
 }
 
@@ -198,10 +184,8 @@ static int open_listeners(struct serve *s)
             (rc = open_one(s, s->options.listen.items[i], -1)) != 0)
             return rc;
     rc = open_dialects(s);
-    if (rc == 0 && s->listener_count == 0) {
-        fprintf(stderr, "holdfast serve: --listen none needs a --dialect to serve\n");
-        return 2;
-    }
+    if (rc == 0 && s->listener_count == 0)
+        return cli_complain("serve", 2, "--listen none needs a --dialect to serve");
     return rc;
 }
 
@@ -259,8 +243,8 @@ static int settle_earlier(struct serve *s)
 static void print_held(const struct serve *s)
 {
     if (pickup_is_found(&s->earlier))
-        fprintf(stderr, "holdfast serve: an earlier daemon's processes (%zu) stay held\n",
-                vault_client_running(&s->earlier.vault));
+        cli_complain("serve", 0, "an earlier daemon's processes (%zu) stay held",
+                     vault_client_running(&s->earlier.vault));
 }
 
 /* Opens the sockets and the credentials, and finds what an earlier daemon at the same address
@@ -431,9 +415,7 @@ static int prepare(struct serve *s)
     if (s->options.register_url != NULL && register_start(s, &err) < 0)
         return fail(&err);
     rc = save_credentials(s);
-    if (rc < 0)
-        fprintf(stderr, "holdfast serve: cannot create a memory file: %s\n", strerror(-rc));
-    return rc < 0 ? 1 : 0;
+    return rc < 0 ? cli_complain("serve", 1, "cannot create a memory file: %s", strerror(-rc)) : 0;
 }
 
 /* No other process could continue in our place, so faults are logged and carried values stay in
@@ -478,7 +460,7 @@ static int resume(struct serve *s, const struct origin_of_run *from)
         log_and_continue(&err, "the other users that processes may run as");
     if (make_history_dir(s, &err) < 0) {
         log_and_continue(&err, "the previous directory");
-        s->options.history_dir = s->history_dir[0] != '\0' ? s->history_dir : NULL;
+        s->options.engine.history_dir = s->history_dir[0] != '\0' ? s->history_dir : NULL;
     }
     resume_credentials(s);
     (void)worker_check(s);
@@ -506,8 +488,7 @@ static bool try_state(int fd, void *arg)
 /* As resume(), but any fault rejects this binary. */
 static int try_resume(struct serve *s, int resume_fd)
 {
-    struct engine_options engine;
-    struct keeper_trial t = {.record = try_record, .state = try_state, .arg = &engine};
+    struct keeper_trial t = {.record = try_record, .state = try_state, .arg = &s->options.engine};
     struct hf_error err = {0};
     const char *fault;
 
@@ -521,11 +502,8 @@ static int try_resume(struct serve *s, int resume_fd)
     s->resumed = false; /* so that the worker's confinement is tried as well */
     if (worker_check(s) != 0)
         return 1;
-    serve_options_engine(&s->options, &engine);
     fault = keeper_try(resume_fd, &t);
-    if (fault != NULL)
-        fprintf(stderr, "holdfast serve: %s\n", fault);
-    return fault == NULL ? KEEPER_CHECK_YES : 1;
+    return fault == NULL ? KEEPER_CHECK_YES : cli_complain("serve", 1, "%s", fault);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -573,14 +551,12 @@ static int serve_run(struct serve *s, const char *argv0, char **real,
                                .argv = real,
                                .carry_write = carry_write,
                                .reload = {reload_read, reload_take, &s->credentials_fd}};
-    struct engine_options engine;
     char path[PATH_MAX];
 
     warn_if_open(s);
-    serve_options_engine(&s->options, &engine);
     for (size_t i = 0; i < s->listener_count; i++)
         k.carry.fds[k.carry.fd_count++] = s->listeners[i].fd;
-    k.state_bytes = engine_state_bytes(&engine);
+    k.state_bytes = engine_state_bytes(&s->options.engine);
     k.grace_ms = (uint32_t)s->options.grace_ms;
     k.exe_path = from->has_vault ? known_path(&from->vault, argv0, path) : own_path(argv0, path);
     if (k.exe_path == NULL) {
@@ -590,7 +566,7 @@ static int serve_run(struct serve *s, const char *argv0, char **real,
     k.worker_uid = s->worker_uid;
     k.worker_gid = s->worker_gid;
     k.pid_file = s->options.pid_file;
-    k.users_only = s->options.spawn_user != NULL || s->options.allow_users != NULL;
+    k.users_only = s->options.engine.spawn_user != NULL || s->options.allow_users != NULL;
     k.users = s->users;
     k.user_count = s->user_count;
     if (from->resume_fd < 0)
@@ -610,16 +586,12 @@ int serve_main_as(int argc, char **argv, char **real)
     struct serve s = {.credentials_fd = -1, .earlier = {.vault = {.fd = -1}}};
     struct origin_of_run from = find_origin();
     int resume_fd = from.resume_fd, rc;
-    bool resumed = resume_fd >= 0 && !trial, help;
+    bool resumed = resume_fd >= 0 && !trial;
 
-    serve_options_init(&s.options);
-    rc = serve_options_parse(&s.options, argc - 2, argv + 2, resumed);
-    help = rc == 1;
-    if (rc == 0)
-        rc = opt_set_log_level("holdfast serve", s.options.log_level);
-    if (help || (rc != 0 && !resumed)) {
+    rc = serve_options_parse(&s.options, argc, argv, resumed);
+    if (rc >= 0) {
         serve_options_fini(&s.options);
-        return help ? opt_table_print_help(&serve_options_table) : rc;
+        return rc;
     }
     if (resume_fd < 0)
         prepare_greeting(&s, argv != real);

@@ -4,10 +4,6 @@
  *
  * The keeper forks it. It runs until it is stopped or replaced, or dies. Layer: cli.
  */
-#include <malloc.h>
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,17 +125,9 @@ static void worker_make_auth(struct serve_worker *w)
 
 static int make_origin(const struct serve *s, struct origin *out)
 {
-    int rc = 0;
-
     for (size_t i = 0; i < s->options.allow_host.count; i++)
         origin_allow_host(out, s->options.allow_host.items[i]);
-    for (size_t i = 0; i < s->options.cors_origin.count; i++)
-        if (origin_allow_origin(out, s->options.cors_origin.items[i]) < 0) {
-            log_error("--cors-origin %s is not an origin; write it like https://example.org:8080",
-                      s->options.cors_origin.items[i]);
-            rc = -1;
-        }
-    return rc;
+    return opt_allow_origins(&s->options.cors_origin, out);
 }
 
 /* Without a valid certificate, sockets that need none are still served. */
@@ -250,7 +238,6 @@ static void worker_on_credentials(void *arg, uint32_t req, int error, int fd)
 
 static int worker_make_engine(struct serve_worker *w, const struct keeper_boot *boot)
 {
-    struct engine_options o;
     struct engine_hooks hooks = {
         .on_stop = worker_on_stop,
         .on_retire = worker_on_retire,
@@ -258,8 +245,7 @@ static int worker_make_engine(struct serve_worker *w, const struct keeper_boot *
         .arg = w,
     };
 
-    serve_options_engine(&w->serve->options, &o);
-    w->engine = engine_new(w->loop, boot, &o);
+    w->engine = engine_new(w->loop, boot, &w->serve->options.engine);
     if (w->engine == NULL)
         return -1;
     engine_set_hooks(w->engine, &hooks);
@@ -308,7 +294,7 @@ static void worker_make_server(struct serve_worker *w)
     size_t i;
 
     worker_name_listeners(w);
-    serve_options_http(&s->options, &w->http);
+    w->http = s->options.http;
     w->http.auth = w->auth;
     w->http.origin = w->origin;
     http_options_fit(&w->http);
@@ -322,7 +308,7 @@ static void worker_make_server(struct serve_worker *w)
         .listeners = w->main_urls,
         .listener_count = w->main_count,
         .tls = tls_is_built_in(),
-        .compress = s->options.compress,
+        .compress = s->options.http.compress,
         .secure_cookie = w->public.tls,
         .seccomp = &w->confinement.seccomp,
         .landlock = &w->confinement.landlock,
@@ -402,7 +388,7 @@ static void worker_fini(struct serve_worker *w)
 /* Long histories, and the places where engine/spawn/shell_integration.c looks for room. */
 static void worker_name_dirs(const struct serve *s, const char *dirs[WRITE_DIRS_MAX])
 {
-    const char *const all[] = {s->options.history_dir, getenv("TMPDIR"), "/tmp", "/dev/shm",
+    const char *const all[] = {s->options.engine.history_dir, getenv("TMPDIR"), "/tmp", "/dev/shm",
                                "/run"};
     size_t n = 0;
 
@@ -441,14 +427,6 @@ static int worker_confine(struct serve_worker *w, const struct keeper_boot *boot
     return rc;
 }
 
-/* A forked child exits by _exit(2), which the sanitizer does not see. */
-static void worker_check_leaks(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-    __lsan_do_leak_check();
-#endif
-}
-
 int worker_check(const struct serve *s)
 {
     const char *dirs[WRITE_DIRS_MAX];
@@ -468,9 +446,7 @@ int worker_main(const struct keeper_boot *boot, void *arg)
     int rc;
 
     log_set_part("worker");
-    /* One thread, many small objects: one arena, and memory is returned early. */
-    mallopt(M_ARENA_MAX, 1);
-    mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+    program_tune_heap();
     w.loop = loop_new();
     worker_make_auth(&w);
     worker_make_tls(&w);
@@ -490,6 +466,6 @@ int worker_main(const struct keeper_boot *boot, void *arg)
         loop_run(w.loop);
     }
     worker_fini(&w);
-    worker_check_leaks();
+    program_check_leaks();
     return rc == 0 ? 0 : 1;
 }

@@ -2,14 +2,13 @@
 /*
  * stop.c - `holdfast stop` and `holdfast restart`. Layer: cli.
  */
-#include "cli/stop.h"
+#include "cli/builtin_commands.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "cli/options.h"
@@ -39,14 +38,14 @@ static const struct opt stop_rows[] = {
 static const struct opt restart_rows[] = {LISTEN_ROW};
 
 static const struct opt_table stop_table = {
-    .command = "holdfast stop",
+    .command = "stop",
     OPT_ROWS(stop_rows),
     .usage = "[OPTION...]",
     .about = "Ends the daemon of this user and all of its processes, or with --keep the daemon "
              "alone.\n",
 };
 static const struct opt_table restart_table = {
-    .command = "holdfast restart",
+    .command = "restart",
     OPT_ROWS(restart_rows),
     .usage = "[OPTION...]",
     .about = "Puts the binary that is at the daemon's path now in place of the one that runs. No "
@@ -70,12 +69,9 @@ static int choose(const struct opt_table *t, char name[LISTEN_NAME_BYTES])
         memcpy(name, names[0], LISTEN_NAME_BYTES);
         return 0;
     }
-    if (count == 0) {
-        fprintf(stderr, "%s: no daemon of this user is running\n", t->command);
-        return 1;
-    }
-    fprintf(stderr, "%s: several daemons are running; choose one with --listen ADDRESS:\n",
-            t->command);
+    if (count == 0)
+        return cli_complain(t->command, 1, "no daemon of this user is running");
+    cli_complain(t->command, 1, "several daemons are running; choose one with --listen ADDRESS:");
     for (size_t i = 0; i < count; i++)
         fprintf(stderr, "  %s\n", names[i]);
     return 1;
@@ -84,15 +80,13 @@ static int choose(const struct opt_table *t, char name[LISTEN_NAME_BYTES])
 static int connect_failed(const struct opt_table *t, const char *name, int rc)
 {
     if (rc == -ECONNREFUSED)
-        fprintf(stderr, "%s: no daemon of this user is running at %s\n", t->command, name);
-    else if (rc == -EPIPE || rc == -ECONNRESET)
-        fprintf(stderr,
-                "%s: the daemon at %s closed the connection; processes that it runs may not "
-                "control it\n",
-                t->command, name);
-    else
-        fprintf(stderr, "%s: cannot reach the daemon at %s: %s\n", t->command, name, strerror(-rc));
-    return 1;
+        return cli_complain(t->command, 1, "no daemon of this user is running at %s", name);
+    if (rc == -EPIPE || rc == -ECONNRESET)
+        return cli_complain(t->command, 1,
+                            "the daemon at %s closed the connection; processes that it runs may "
+                            "not control it",
+                            name);
+    return cli_complain(t->command, 1, "cannot reach the daemon at %s: %s", name, strerror(-rc));
 }
 
 /* 0 or an exit code. */
@@ -133,10 +127,9 @@ static int run(const struct opt_table *t, int argc, char **argv, stop_fn *fn)
 
 /* --- stop ------------------------------------------------------------------------------------- */
 
-static int ended_unexpectedly(const struct opt_table *t, const char *name)
+static int daemon_failed(const struct opt_table *t, const char *name, const char *what)
 {
-    fprintf(stderr, "%s: the daemon at %s ended unexpectedly\n", t->command, name);
-    return 1;
+    return cli_complain(t->command, 1, "the daemon at %s %s", name, what);
 }
 
 static int print_held(size_t count)
@@ -154,15 +147,14 @@ static int stop_keep(struct vault_client *c, const char *name)
     int rc;
 
     if (c->status.phase == V_ENDING)
-        return fprintf(stderr, "holdfast stop: the daemon at %s is already shutting down\n", name),
-               1;
+        return daemon_failed(&stop_table, name, "is already shutting down");
     rc = c->status.phase == V_HOLDING ? 0 : vault_client_send(c, V_LEAVE);
     if (rc == 0)
-        rc = vault_client_wait_phase(c, V_HOLDING, VAULT_LEAVE_MS);
+        rc = vault_client_wait_phase(c, V_HOLDING, NULL, VAULT_LEAVE_MS);
     if (rc < 0)
-        return ended_unexpectedly(&stop_table, name);
+        return daemon_failed(&stop_table, name, "ended unexpectedly");
     if (rc == 0)
-        return fprintf(stderr, "holdfast stop: the daemon at %s did not stop in time\n", name), 1;
+        return daemon_failed(&stop_table, name, "did not stop in time");
     return print_held(vault_client_running(c));
 }
 
@@ -173,14 +165,13 @@ static int stop_all(struct vault_client *c, const char *name)
     int rc = vault_client_send(c, V_STOP);
 
     if (rc == 0)
-        rc = vault_client_wait_phase(c, V_ENDED, -1);
+        rc = vault_client_wait_phase(c, V_ENDED, NULL, -1);
     if (rc < 0)
-        return ended_unexpectedly(&stop_table, name);
-    if (c->status.status != 0) {
-        fprintf(stderr, "holdfast stop: the daemon at %s ended with code %d; see its log\n", name,
-                c->status.status);
-        return 1;
-    }
+        return daemon_failed(&stop_table, name, "ended unexpectedly");
+    if (c->status.status != 0)
+        return cli_complain(stop_table.command, 1,
+                            "the daemon at %s ended with code %d; see its log", name,
+                            c->status.status);
     printf("stopped; %zu process%s ended\n", count, plural(count));
     return fflush(stdout) == 0 ? 0 : 1;
 }
@@ -197,33 +188,6 @@ int stop_main(int argc, char **argv)
 
 /* --- restart ---------------------------------------------------------------------------------- */
 
-static int not_restarted(const char *name, const char *why)
-{
-    fprintf(stderr, "holdfast restart: the daemon at %s %s\n", name, why);
-    return 1;
-}
-
-/* Waits until the status differs from `before` and the daemon serves: 1; 0: not in time; -errno. */
-static int wait_for_change(struct vault_client *c, const struct v_message *before)
-{
-    uint64_t end = clock_mono_ms() + RESTART_MS;
-
-    for (;;) {
-        uint64_t now = clock_mono_ms();
-        bool changed = c->status.upgrades != before->upgrades ||
-                       c->status.refusals != before->refusals || c->status.starts != before->starts;
-        int rc;
-
-        if (changed && c->status.phase == V_SERVING)
-            return 1;
-        if (c->status.phase == V_ENDED)
-            return -EPIPE;
-        rc = now >= end ? 0 : vault_client_wait(c, (int)(end - now));
-        if (rc <= 0)
-            return rc;
-    }
-}
-
 static int restart(const struct stop_cli *o, struct vault_client *c, const char *name)
 {
     struct v_message before;
@@ -232,24 +196,25 @@ static int restart(const struct stop_cli *o, struct vault_client *c, const char 
 
     (void)o;
     if (c->status.phase == V_HOLDING || c->status.phase == V_LEAVING)
-        return not_restarted(name,
+        return daemon_failed(&restart_table, name,
                              "is stopped and holds its processes; start it with holdfast serve");
     if (c->status.phase == V_ENDING)
-        return not_restarted(name, "is shutting down");
-    rc = vault_client_wait_phase(c, V_SERVING, RESTART_MS);
+        return daemon_failed(&restart_table, name, "is shutting down");
+    rc = vault_client_wait_phase(c, V_SERVING, NULL, RESTART_MS);
     before = c->status;
     count = vault_client_running(c);
     if (rc > 0)
         rc = vault_client_send(c, V_UPGRADE);
     if (rc == 0)
-        rc = wait_for_change(c, &before);
+        rc = vault_client_wait_phase(c, V_SERVING, &before, RESTART_MS);
     if (rc < 0)
-        return ended_unexpectedly(&restart_table, name);
+        return daemon_failed(&restart_table, name, "ended unexpectedly");
     if (rc == 0)
-        return not_restarted(name, "did not restart in time; see its log");
+        return daemon_failed(&restart_table, name, "did not restart in time; see its log");
     if (c->status.upgrades == before.upgrades)
-        return not_restarted(name, "keeps running the old binary: the one at its path cannot "
-                                   "take over; see its log");
+        return daemon_failed(&restart_table, name,
+                             "keeps running the old binary: the one at its path cannot "
+                             "take over; see its log");
     printf("restarted; %zu process%s kept running\n", count, plural(count));
     return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/secret.h"
 
 #define TOKEN_RANDOM_BYTES 32
 
@@ -33,6 +32,19 @@ int token_read(const char *path, struct buf *out, struct hf_error *err)
     if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
         log_warn("%s is readable by other users; run chmod 600 on it", path);
     return 0;
+}
+
+bool token_take_env(const char *name, struct buf *out)
+{
+    char *value = getenv(name);
+
+    if (value == NULL || value[0] == '\0')
+        return false;
+    buf_puts(out, value);
+    /* /proc/PID/environ shows the memory that the process was started with. */
+    hf_wipe(value, strlen(value));
+    unsetenv(name);
+    return true;
 }
 
 static void state_dir_name(char *out, size_t size)
@@ -128,7 +140,7 @@ int token_load(const char *token_file, struct buf *out, char *path, struct hf_er
         absolute(token_file, path);
         return token_read(path, out, err);
     }
-    if (secret_from_env(TOKEN_ENV, out))
+    if (token_take_env(TOKEN_ENV, out))
         return 0;
     if (!state_dir(dir, sizeof dir))
         return hf_fail(err, HF_E_bad_request,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * token_file.h - where the daemon's tokens come from. Layer: cli.
+ * token_file.h - where the daemon's tokens come from, and other secrets of the environment
+ *
+ * Layer: cli.
  */
 #ifndef HF_CLI_TOKEN_FILE_H
 #define HF_CLI_TOKEN_FILE_H
@@ -23,6 +25,11 @@ int token_load(const char *token_file, struct buf *out, char *path, struct hf_er
 /* Which file has these tokens, by the same rules? "": none, or they came from the environment. An
  * older binary handed them over without that information. */
 void token_find(const char *token_file, const struct buf *tokens, char *path);
+/*
+ * Appends the value of a variable with a token, key or password and wipes it, also in
+ * /proc/PID/environ, so that no child inherits it. False: not set, or empty.
+ */
+bool token_take_env(const char *name, struct buf *out);
 /* Rereads the same file. */
 int token_read(const char *path, struct buf *out, struct hf_error *err);
 /* Appends a new token and a newline. */

@@ -23,16 +23,16 @@ static void take_ledger(struct vault_client *c, int fd)
 int vault_client_read(struct vault_client *c)
 {
     struct v_message m;
-    int fds[V_PUT_MAX], rc;
-    size_t fd_count;
+    struct fd_message attached;
+    int rc;
 
-    while ((rc = vault_receive(c->fd, &m, fds, &fd_count)) > 0) {
-        for (size_t i = 0; i < fd_count; i++)
-            take_ledger(c, fds[i]);
+    while ((rc = vault_receive(c->fd, &m, &attached)) > 0) {
+        for (size_t i = 0; i < attached.fd_count; i++)
+            take_ledger(c, attached.fds[i]);
         if (m.type != V_STATUS)
             continue;
         c->status = m;
-        c->replied = c->replied || fd_count > 0;
+        c->replied = c->replied || attached.fd_count > 0;
     }
     return rc;
 }
@@ -52,11 +52,18 @@ int vault_client_wait(struct vault_client *c, int timeout_ms)
     return rc < 0 && c->status.phase != V_ENDED ? rc : 1;
 }
 
-int vault_client_wait_phase(struct vault_client *c, enum v_phase phase, int timeout_ms)
+bool vault_client_has_changed(const struct vault_client *c, const struct v_message *before)
+{
+    return c->status.upgrades != before->upgrades || c->status.refusals != before->refusals ||
+           c->status.starts != before->starts;
+}
+
+int vault_client_wait_phase(struct vault_client *c, enum v_phase phase,
+                            const struct v_message *before, int timeout_ms)
 {
     uint64_t end = clock_mono_ms() + (uint64_t)timeout_ms;
 
-    while (c->status.phase != phase) {
+    while (c->status.phase != phase || (before != NULL && !vault_client_has_changed(c, before))) {
         uint64_t now = clock_mono_ms();
         int rc = timeout_ms >= 0 && now >= end
                      ? 0

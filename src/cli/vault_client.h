@@ -37,8 +37,11 @@ int vault_client_put(const struct vault_client *c, uint32_t key, int fd);
 int vault_client_read(struct vault_client *c);
 /* Waits for another status: 1; 0: not within timeout_ms (-1: no limit); -errno. */
 int vault_client_wait(struct vault_client *c, int timeout_ms);
-/* Waits for this phase: 1; 0: not in time; -errno. */
-int vault_client_wait_phase(struct vault_client *c, enum v_phase phase, int timeout_ms);
+/* Has the daemon upgraded, refused to, or started a keeper since it sent this status? */
+bool vault_client_has_changed(const struct vault_client *c, const struct v_message *before);
+/* Waits for this phase and, if `before` is given, such a change: 1; 0: not in time; -errno. */
+int vault_client_wait_phase(struct vault_client *c, enum v_phase phase,
+                            const struct v_message *before, int timeout_ms);
 
 size_t vault_client_running(const struct vault_client *c); /* processes */
 

@@ -11,8 +11,9 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 #include "engine/spawn/adopt.h"
+#include "engine/spawn/keeper_channel.h"
 
 void engine_options_default(struct engine_options *o)
 {
@@ -109,7 +110,7 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     e->events.loop = loop;
     list_init(&e->events.subscribers);
     spin_init(&e->spin);
-    e->line = keeper_channel_new(loop, boot->link_fd, &channel_ops, e);
+    e->channel = keeper_channel_new(loop, boot->channel_fd, &channel_ops, e);
     e->exact = io_count_sync();
     if (!e->exact)
         log_warn("this kernel does not count our reads; after a crash, "
@@ -129,7 +130,7 @@ void engine_free(struct engine *e)
             list_remove(&p->exited_link);
         registry_remove(e, p);
     }
-    keeper_channel_free(e->line);
+    keeper_channel_free(e->channel);
     spawn_spare_fini(e);
     buf_fini(&e->filtered);
     task_cancel(&e->events.wake);
@@ -151,7 +152,7 @@ void engine_ready(struct engine *e)
 {
     struct k_simple m = {.type = K_READY};
 
-    keeper_channel_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    keeper_channel_send(e->channel, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
 
 bool engine_is_announced(const struct engine *e)
@@ -168,7 +169,7 @@ int engine_request_upgrade(struct engine *e)
 {
     struct k_simple m = {.type = K_UPGRADE};
 
-    return keeper_channel_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    return keeper_channel_send(e->channel, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
 
 int engine_request_reload(struct engine *e, uint32_t req, int64_t grace_ms)
@@ -177,7 +178,7 @@ int engine_request_reload(struct engine *e, uint32_t req, int64_t grace_ms)
                          .req = req,
                          .grace_ms = grace_ms < 0 ? K_GRACE_UNSET : (uint64_t)grace_ms};
 
-    return keeper_channel_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    return keeper_channel_send(e->channel, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
 
 void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks)

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 
 struct events_entry {
     uint64_t id; /* 0: skip to the start of the ring */
@@ -193,7 +193,7 @@ void events_append(struct events *ev, const char *type, struct process *p, const
     write_event(&text, type, p, extra_json, false);
     if (entry_bytes(text.len) > events_most(ev))
         write_event(&text, type, p, extra_json, true);
-    append(ev, type, buf_data(&text), text.len, p->helper);
+    append(ev, type, buf_data(&text), text.len, p->meta.helper);
     buf_fini(&text);
 }
 

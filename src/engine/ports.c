@@ -11,7 +11,8 @@
 
 #include "base/io.h"
 #include "base/mem.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
+#include "engine/spawn/keeper_channel.h"
 
 #define TABLE_BYTES (256 * 1024) /* of one table; listening sockets come first in it */
 #define LISTENERS_MAX 1024
@@ -152,10 +153,10 @@ static void request_owner(struct engine *e, struct port_watch *w, const uint64_t
 {
     struct k_holds m = {.type = K_HOLDS, .entry = w->process->entry, .count = (uint32_t)count};
 
-    if (w->request != 0 || w->process->reaped)
+    if (w->request != 0 || exit_is_reaped(w->process))
         return;
     memcpy(m.inodes, inodes, count * sizeof *inodes);
-    if (keeper_channel_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, ports_on_held, e) == 0)
+    if (keeper_channel_send(e->channel, &m, sizeof m, NULL, 0, NULL, 0, ports_on_held, e) == 0)
         w->request = m.req;
 }
 

@@ -12,20 +12,10 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
-#include "engine/engine_own.h"
-
-/* Runs for what was added in this turn: new viewers, and waiters for an exit that has already
- * happened. */
-static void process_on_pump(void *arg)
-{
-    struct process *p = arg;
-
-    process_ref(p);
-    viewers_pump(p);
-    if (!process_is_running(p))
-        exit_run_waiters(p);
-    process_unref(p);
-}
+#include "engine/process_own.h"
+#include "engine/spawn/keeper_channel.h"
+#include "engine/stream/screen_own.h"
+#include "engine/stream/tty_activity_own.h"
 
 struct process *process_new(struct engine *e)
 {
@@ -34,18 +24,17 @@ struct process *process_new(struct engine *e)
     p->engine = e;
     p->refs = 1;
     p->rec.fd = -1;
-    p->side_fd = p->tty_fd = p->in_fd = p->out_fd[0] = p->out_fd[1] = -1;
-    p->retain_ms = e->options.retain_ms;
-    p->active_ms = clock_mono_ms();
+    p->side_fd = -1;
     list_init(&p->link);
     list_init(&p->exited_link);
-    list_init(&p->exit_waiters);
-    list_init(&p->end_waiters);
-    list_init(&p->input_waiters);
-    list_init(&p->viewers);
-    list_init(&p->shares);
-    p->pump.fn = process_on_pump;
-    p->pump.arg = p;
+    meta_init(p);
+    output_init(p);
+    input_init(p);
+    exit_init(p);
+    kill_tree_init(p);
+    kill_deadline_active(p);
+    viewers_init(p);
+    share_init(p);
     return p;
 }
 
@@ -59,18 +48,16 @@ void process_unref(struct process *p)
 {
     if (p == NULL || --p->refs > 0)
         return;
-    assert(list_is_empty(&p->viewers) && !p->in_table);
-    output_close(p);
-    input_close(p);
+    assert(!p->in_table);
+    output_fini(p);
+    input_fini(p);
     io_close(&p->side_fd);
-    task_cancel(&p->pump);
-    task_cancel(&p->input_room);
-    timer_close(p->stall);
-    timer_close(p->tty_retry);
-    timer_close(p->flood);
-    timer_close(p->drain);
+    viewers_fini(p);
+    pace_fini(p);
+    flood_fini(p);
+    exit_fini(p);
     kill_tree_free(p);
-    timer_close(p->deadline);
+    kill_deadline_fini(p);
     tty_activity_free(p);
     query_reply_free(p);
     screen_free(p);
@@ -100,75 +87,13 @@ bool process_is_running(const struct process *p)
 
 void process_touch(struct process *p)
 {
-    p->active_ms = clock_mono_ms();
+    kill_deadline_active(p);
     p->engine->state.head->last_activity_wall_ms = clock_wall_ms();
 }
 
 void process_updated(struct process *p)
 {
     events_append(&p->engine->events, "process.updated", p, NULL);
-}
-
-/* --- patch ------------------------------------------------------------------ */
-
-static void replace(char **member, const char *value)
-{
-    if (value == NULL)
-        return;
-    free(*member);
-    *member = value[0] != '\0' ? hf_xstrdup(value) : NULL;
-}
-
-static int check_patch(struct process *p, const struct process_patch *patch, struct hf_error *err)
-{
-    struct process *other;
-
-    if (patch->label != NULL && strlen(patch->label) > LIMIT_LABEL_BYTES)
-        return hf_fail_field(err, HF_E_bad_value, "label", "label is longer than %d bytes",
-                             LIMIT_LABEL_BYTES);
-    if (patch->title != NULL && strlen(patch->title) > LIMIT_LABEL_BYTES)
-        return hf_fail_field(err, HF_E_bad_value, "title", "title is longer than %d bytes",
-                             LIMIT_LABEL_BYTES);
-    if (patch->metadata_json != NULL && strlen(patch->metadata_json) > LIMIT_METADATA_BYTES)
-        return hf_fail_field(err, HF_E_bad_value, "metadata", "metadata is larger than %d bytes",
-                             LIMIT_METADATA_BYTES);
-    if (patch->tag == NULL || patch->tag[0] == '\0')
-        return 0;
-    if (strlen(patch->tag) > LIMIT_TAG_BYTES)
-        return hf_fail_field(err, HF_E_bad_value, "tag", "tag is longer than %d bytes",
-                             LIMIT_TAG_BYTES);
-    other = registry_find_tag(p->engine, patch->tag, true);
-    if (other != NULL && other != p && process_is_running(p))
-        return hf_fail_field(err, HF_E_tag_in_use, "tag",
-                             "tag '%s' belongs to the running process %s", patch->tag,
-                             other->rec.head->id);
-    return 0;
-}
-
-int process_patch(struct process *p, const struct process_patch *patch, struct hf_error *err)
-{
-    struct viewer_notice n = {.kind = NOTICE_TITLE};
-    int rc = check_patch(p, patch, err);
-
-    if (rc < 0)
-        return rc;
-    replace(&p->label, patch->label);
-    replace(&p->tag, patch->tag);
-    replace(&p->title, patch->title);
-    replace(&p->metadata_json, patch->metadata_json);
-    if (patch->set_retain)
-        p->retain_ms = patch->retain_ms;
-    if (patch->set_size_policy)
-        p->size_policy = patch->size_policy;
-    rc = meta_store(p, err);
-    if (patch->set_retain)
-        retention_change(p);
-    if (patch->title != NULL)
-        viewers_notice(p, &n);
-    if (patch->set_size_policy)
-        size_settle(p);
-    process_updated(p);
-    return rc;
 }
 
 /* --- signals ------------------------------------------------------------------ */
@@ -207,7 +132,7 @@ int process_signal(struct process *p, int signum, enum signal_target target, sig
 
     if (p->forgotten) /* the keeper has forgotten it, too */
         return hf_fail(err, HF_E_not_running, "the process has exited and its record was removed");
-    if (p->reaped && target != TARGET_TREE)
+    if (exit_is_reaped(p) && target != TARGET_TREE)
         return hf_fail(err, HF_E_not_running,
                        "the process has exited; only target 'tree' can still be signalled");
     if (target == TARGET_FOREGROUND && !p->rec.head->pty)
@@ -217,7 +142,8 @@ int process_signal(struct process *p, int signum, enum signal_target target, sig
     c->done = done;
     c->arg = arg;
     c->signum = signum;
-    rc = keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, signal_on_reply, c);
+    rc =
+        keeper_channel_send(p->engine->channel, &m, sizeof m, NULL, 0, NULL, 0, signal_on_reply, c);
     if (rc < 0) {
         free(c);
         return hf_fail(err, HF_E_internal, "the keeper cannot be reached");
@@ -225,20 +151,7 @@ int process_signal(struct process *p, int signum, enum signal_target target, sig
     return 0;
 }
 
-/* --- waiting and forgetting ----------------------------------------------------- */
-
-void process_wait_exit(struct process *p, struct exit_waiter *w)
-{
-    list_append(&p->exit_waiters, &w->link);
-    if (!process_is_running(p))
-        loop_defer(p->engine->loop, &p->pump);
-}
-
-void exit_waiter_cancel(struct exit_waiter *w)
-{
-    if (w->link.next != NULL)
-        list_remove(&w->link);
-}
+/* --- forgetting --------------------------------------------------------------- */
 
 void process_forget(struct process *p)
 {
@@ -258,7 +171,7 @@ void process_forget(struct process *p)
         list_remove(&p->exited_link);
         e->retained--;
     }
-    keeper_channel_send_later(e->line, &m, sizeof m);
+    keeper_channel_send_later(e->channel, &m, sizeof m);
     p->forgotten = true;
     share_free_all(p);
     output_close(p);

@@ -10,8 +10,9 @@
 #include "base/io.h"
 #include "base/signals.h"
 #include "base/text.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 #include "engine/stream/tty_activity.h"
+#include "engine/stream/tty_activity_own.h"
 
 const char *exit_kind_name(enum exit_kind kind)
 {
@@ -27,19 +28,19 @@ void process_view(struct process *p, struct process_view *v)
 
     *v = (struct process_view){
         .id = h->id,
-        .tag = p->tag,
-        .label = p->label,
-        .command = p->command,
-        .cwd = h->pty ? tty_activity_cwd(p) : p->cwd,
-        .session_id = p->session_id,
-        .title = p->title != NULL          ? p->title
+        .tag = p->meta.tag,
+        .label = p->meta.label,
+        .command = p->meta.command,
+        .cwd = h->pty ? tty_activity_cwd(p) : p->meta.cwd,
+        .session_id = p->meta.session_id,
+        .title = p->meta.title != NULL     ? p->meta.title
                  : h->osc_title[0] != '\0' ? h->osc_title
                                            : NULL,
-        .args = p->args,
-        .arg_count = p->arg_count,
-        .metadata_json = p->metadata_json != NULL ? p->metadata_json : "{}",
-        .source = p->source,
-        .size_policy = p->size_policy,
+        .args = p->meta.args,
+        .arg_count = p->meta.arg_count,
+        .metadata_json = p->meta.metadata_json != NULL ? p->meta.metadata_json : "{}",
+        .source = p->meta.source,
+        .size_policy = p->meta.size_policy,
         .pid = p->pid,
         .pty = h->pty,
         .running = process_is_running(p),
@@ -47,16 +48,16 @@ void process_view(struct process *p, struct process_view *v)
         .rows = h->rows,
         .cols = h->cols,
         .exit = &h->exit,
-        .viewers = p->viewer_count,
+        .viewers = process_viewer_count(p),
         .first = journal_first(&p->journal),
         .next = journal_next(&p->journal),
         .created_ms = h->created_wall_ms,
         .exited_ms = h->exit.at_wall_ms,
         .last_input_ms = h->last_input_ms,
         .last_output_ms = h->last_output_ms,
-        .retain_ms = p->retain_ms,
-        .idempotency_key = p->idempotency_key,
-        .request_hash = p->request_hash,
+        .retain_ms = p->meta.retain_ms,
+        .idempotency_key = p->meta.idempotency_key,
+        .request_hash = p->meta.request_hash,
     };
 }
 
@@ -67,7 +68,7 @@ void process_foreground(struct process *p, char *out, size_t size)
     pid_t group = 0;
 
     out[0] = '\0';
-    if (p->tty_fd < 0 || ioctl(p->tty_fd, TIOCGPGRP, &group) < 0 || group <= 0)
+    if (output_tty(p) < 0 || ioctl(output_tty(p), TIOCGPGRP, &group) < 0 || group <= 0)
         return;
     snprintf(path, sizeof path, "/proc/%d/comm", (int)group);
     if (io_read_file(path, 64, &text) == 0 && text.len > 0) {

@@ -11,7 +11,7 @@
 #include "base/crypto.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 
 static struct process **bucket(struct engine *e, const char *id)
 {
@@ -67,7 +67,7 @@ struct process *registry_find_tag(struct engine *e, const char *tag, bool living
 
     list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
-        if (p->tag == NULL || strcmp(p->tag, tag) != 0)
+        if (p->meta.tag == NULL || strcmp(p->meta.tag, tag) != 0)
             continue;
         if (!living_only && p->entry == 0)
             continue; /* still starting: until it runs, the tag means the previous one */
@@ -108,7 +108,7 @@ static struct process *find(struct engine *e, const char *ref, bool helpers, str
 {
     struct process *p = find_any(e, ref);
 
-    if (p != NULL && p->entry != 0 && (helpers || !p->helper))
+    if (p != NULL && p->entry != 0 && (helpers || !p->meta.helper))
         return p;
     hf_fail(err, HF_E_no_such_process,
             "no process '%.64s'; GET /v1/processes lists the known processes", ref);
@@ -131,7 +131,7 @@ struct process *engine_find_idempotent(struct engine *e, const char *key)
 
     list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
-        if (p->idempotency_key != NULL && strcmp(p->idempotency_key, key) == 0)
+        if (p->meta.idempotency_key != NULL && strcmp(p->meta.idempotency_key, key) == 0)
             return p;
     }
     return NULL;
@@ -143,7 +143,7 @@ static struct process *next(struct engine *e, const struct process *after, bool 
 
     while (l != &e->processes) {
         struct process *p = list_entry(l, struct process, link);
-        if (p->entry != 0 && (helpers || !p->helper))
+        if (p->entry != 0 && (helpers || !p->meta.helper))
             return p;
         l = l->next;
     }
@@ -167,7 +167,7 @@ struct process *engine_next_oldest(struct engine *e, const struct process *after
     for (; l != &e->processes; l = l->prev) {
         struct process *p = list_entry(l, struct process, link);
 
-        if (p->entry != 0 && !p->helper)
+        if (p->entry != 0 && !p->meta.helper)
             return p;
     }
     return NULL;

@@ -6,11 +6,11 @@
  * journal memory. One timer is set for the next expiry.
  */
 #include "base/clock.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 
 static int64_t expires_at(const struct process *p)
 {
-    return p->rec.head->exit.at_wall_ms + p->retain_ms;
+    return p->rec.head->exit.at_wall_ms + p->meta.retain_ms;
 }
 
 static void retention_on_timer(struct timer *t, void *arg)

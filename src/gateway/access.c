@@ -292,7 +292,7 @@ static void hook_put_head(struct exchange *ex, struct buf *out)
     buf_printf(out, "X-Sandbox-Id: %s\r\nX-Sandbox-Port: %u\r\n", ex->place.id, ex->place.port);
     buf_printf(out, "X-Original-Method: %s\r\nX-Original-URI: %s\r\n", http1_method_name(&ex->rq),
                buf_cstr(&ex->rq.target));
-    head_peer_ip(ex->client->peer, ip, sizeof ip);
+    head_peer_ip(conn_peer(ex->client), ip, sizeof ip);
     buf_printf(out, "X-Forwarded-For: %s\r\nConnection: close\r\n", ip);
     for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++) {
         const char *value;

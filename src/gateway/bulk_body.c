@@ -56,7 +56,7 @@ static bool bulk_empty_pipe(struct exchange *ex)
 {
     while (ex->in_pipe > 0) {
         ssize_t n =
-            splice(ex->pipe->out, NULL, ex->client->fd, NULL, ex->in_pipe,
+            splice(ex->pipe->out, NULL, conn_fd(ex->client), NULL, ex->in_pipe,
                    SPLICE_F_MOVE | SPLICE_F_NONBLOCK | (bulk_left(ex) > 0 ? SPLICE_F_MORE : 0));
 
         if (n < 0 && errno == EINTR)
@@ -82,7 +82,7 @@ static ssize_t bulk_fill_pipe(struct exchange *ex)
     ssize_t n;
 
     do
-        n = splice(ex->up->fd, NULL, ex->pipe->in, NULL,
+        n = splice(conn_fd(ex->up), NULL, ex->pipe->in, NULL,
                    left < TUNNEL_PIPE_BYTES ? (size_t)left : TUNNEL_PIPE_BYTES,
                    SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     while (n < 0 && errno == EINTR);
@@ -98,7 +98,7 @@ static ssize_t bulk_copy(struct exchange *ex)
     ssize_t n;
 
     do
-        n = recv(ex->up->fd, scratch,
+        n = recv(conn_fd(ex->up), scratch,
                  left < SERVER_SCRATCH_BYTES ? (size_t)left : SERVER_SCRATCH_BYTES, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n > 0) {
@@ -112,9 +112,9 @@ static ssize_t bulk_copy(struct exchange *ex)
 static bool bulk_is_clear(struct exchange *ex)
 {
     conn_flush(ex->client);
-    if (ex->client->blocked)
+    if (conn_is_blocked(ex->client))
         conn_pause(ex->up);
-    return !ex->client->ended && !ex->client->blocked;
+    return !conn_is_ended(ex->client) && !conn_is_blocked(ex->client);
 }
 
 /* True: there may be more. */
@@ -145,7 +145,7 @@ static bool bulk_round(struct exchange *ex)
 
 static void bulk_on_readable(struct conn *up)
 {
-    struct exchange *ex = up->owner;
+    struct exchange *ex = conn_owner(up);
 
     for (int i = 0; i < BULK_ROUNDS; i++) {
         if (!bulk_round(ex))
@@ -176,7 +176,7 @@ static size_t bulk_on_bytes(struct conn *up, char *bytes, size_t len)
 
 static void bulk_on_eof(struct conn *up)
 {
-    bulk_break(up->owner);
+    bulk_break(conn_owner(up));
 }
 
 static void bulk_on_drain(struct conn *up)
@@ -187,12 +187,12 @@ static void bulk_on_drain(struct conn *up)
 static void bulk_on_deadline(struct conn *up, enum deadline_kind kind)
 {
     (void)kind;
-    bulk_break(up->owner);
+    bulk_break(conn_owner(up));
 }
 
 static void bulk_on_end(struct conn *up)
 {
-    struct exchange *ex = up->owner;
+    struct exchange *ex = conn_owner(up);
 
     ex->up = NULL;
     conn_end(ex->client);

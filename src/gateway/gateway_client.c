@@ -10,7 +10,7 @@
 
 static struct gateway *gateway_of(const struct conn *c)
 {
-    return c->listener->owner;
+    return conn_listener(c)->owner;
 }
 
 /* The response is complete. False: room is needed first, or the connection ends. */
@@ -18,10 +18,10 @@ static bool client_next(struct conn *c, struct exchange *ex, bool more)
 {
     bool keep = !ex->close, drain = !ex->rq_done || ex->farewell || more;
 
-    if (c->blocked)
+    if (conn_is_blocked(c))
         return false;
-    access_record_finish(ex->g, &ex->record, c->peer, ex->upstream);
-    c->owner = NULL;
+    access_record_finish(ex->g, &ex->record, conn_peer(c), ex->upstream);
+    conn_set_owner(c, NULL);
     exchange_free(ex);
     conn_set_trust(c, ROLE_NONE); /* idle: it may be evicted */
     if (!keep)
@@ -55,7 +55,7 @@ static bool client_head(struct exchange *ex, const char *bytes, size_t len, size
 
 static bool client_body(struct exchange *ex, const char *bytes, size_t len, size_t *used)
 {
-    if (ex->rq_done || ex->up == NULL || ex->up->blocked ||
+    if (ex->rq_done || ex->up == NULL || conn_is_blocked(ex->up) ||
         (len == 0 && !http1_is_complete(&ex->rq)))
         return false;
     switch (http1_feed(&ex->rq, bytes, len, used)) {
@@ -71,15 +71,16 @@ static bool client_body(struct exchange *ex, const char *bytes, size_t len, size
 
 static bool client_round(struct conn *c, const char *bytes, size_t len, size_t *used)
 {
-    struct exchange *ex = c->owner;
+    struct exchange *ex = conn_owner(c);
     size_t n = 0;
     bool more;
 
     if (ex == NULL) {
-        if (*used == len || c->blocked)
+        if (*used == len || conn_is_blocked(c))
             return false;
-        ex = c->owner = exchange_new(gateway_of(c), c);
-        c->has_request = true;
+        ex = exchange_new(gateway_of(c), c);
+        conn_set_owner(c, ex);
+        conn_set_has_request(c);
         conn_time_head(c);
     }
     switch (ex->state) {
@@ -95,19 +96,21 @@ static bool client_round(struct conn *c, const char *bytes, size_t len, size_t *
 /* The head is timed as a whole, a body by its progress, and only while we wait for the client. */
 static void client_update_deadline(struct conn *c)
 {
-    const struct exchange *ex = c->owner;
+    const struct exchange *ex = conn_owner(c);
     enum deadline_kind kind = DEADLINE_NONE;
 
     if (ex == NULL)
-        kind = c->blocked ? DEADLINE_STALL : c->has_request ? DEADLINE_IDLE : DEADLINE_HEAD;
+        kind = conn_is_blocked(c)    ? DEADLINE_STALL
+               : conn_has_request(c) ? DEADLINE_IDLE
+                                     : DEADLINE_HEAD;
     else if (ex->state == EXCHANGE_HEAD)
         kind = DEADLINE_HEAD;
     else if (ex->state == EXCHANGE_REPLIED)
         kind = DEADLINE_STALL;
     else if (ex->state == EXCHANGE_RELAY && !ex->rq_done && ex->up != NULL &&
-             (c->last || (!ex->rs_begun && !ex->up->blocked)))
+             (conn_is_last(c) || (!ex->rs_begun && !conn_is_blocked(ex->up))))
         kind = DEADLINE_BODY;
-    if (kind == c->deadline.kind && (kind == DEADLINE_HEAD || kind == DEADLINE_STALL))
+    if (kind == conn_deadline(c) && (kind == DEADLINE_HEAD || kind == DEADLINE_STALL))
         return;
     conn_set_deadline(c, kind);
 }
@@ -115,10 +118,10 @@ static void client_update_deadline(struct conn *c)
 /* While the sandbox has no room for more of the body, none is read. */
 static void client_update_pause(struct conn *c)
 {
-    const struct exchange *ex = c->owner;
+    const struct exchange *ex = conn_owner(c);
 
     if (ex != NULL && ex->state == EXCHANGE_RELAY && !ex->rq_done && ex->up != NULL &&
-        ex->up->blocked && !ex->up->connecting)
+        conn_is_blocked(ex->up) && conn_is_established(ex->up))
         conn_pause(c);
 }
 
@@ -127,26 +130,26 @@ static size_t client_on_bytes(struct conn *c, char *bytes, size_t len)
     size_t used = 0;
 
     while (client_round(c, bytes, len, &used)) {
-        if (c->ended || c->proto != &client_proto)
+        if (conn_is_ended(c) || !conn_has_proto(c, &client_proto))
             return used;
     }
-    if (c->ended || c->proto != &client_proto)
+    if (conn_is_ended(c) || !conn_has_proto(c, &client_proto))
         return used;
     client_update_deadline(c);
     client_update_pause(c);
-    if (c->owner != NULL)
-        exchange_count_held(c->owner);
+    if (conn_owner(c) != NULL)
+        exchange_count_held(conn_owner(c));
     return used;
 }
 
 static void client_on_eof(struct conn *c)
 {
-    struct exchange *ex = c->owner;
+    struct exchange *ex = conn_owner(c);
 
     if (ex != NULL && ex->state == EXCHANGE_REPLIED) {
         ex->close = true; /* the response is still being sent: finish it */
         conn_resume(c);
-    } else if (ex == NULL && c->blocked) {
+    } else if (ex == NULL && conn_is_blocked(c)) {
         conn_finish(c, false);
     } else {
         conn_end(c);
@@ -156,9 +159,9 @@ static void client_on_eof(struct conn *c)
 /* The sandbox reads no more of the body, and the client sends no more: that must not last. */
 static void client_on_last(struct conn *c)
 {
-    const struct exchange *ex = c->owner;
+    const struct exchange *ex = conn_owner(c);
 
-    c->last = true;
+    conn_set_last(c);
     if (ex != NULL && !conn_may_bring(c, http1_missing(&ex->rq)))
         conn_end(c);
     else
@@ -168,11 +171,11 @@ static void client_on_last(struct conn *c)
 /* There is room again: for the next request, or for more of the response. */
 static void client_on_drain(struct conn *c)
 {
-    struct exchange *ex = c->owner;
+    struct exchange *ex = conn_owner(c);
 
     if (ex != NULL && !bulk_on_room(ex))
         return;
-    if (ex != NULL && ex->up != NULL && ex->up->paused)
+    if (ex != NULL && ex->up != NULL && conn_is_paused(ex->up))
         conn_resume(ex->up);
     if (ex == NULL || ex->state == EXCHANGE_REPLIED)
         conn_resume(c);
@@ -182,7 +185,7 @@ static void client_on_drain(struct conn *c)
 static void client_on_writable(struct conn *c)
 {
     conn_flush(c);
-    if (c->ended || c->out.len > 0)
+    if (conn_is_ended(c) || conn_unsent(c) > 0)
         return;
     conn_set_blocked(c, false);
     client_on_drain(c);
@@ -190,7 +193,7 @@ static void client_on_writable(struct conn *c)
 
 static void client_on_deadline(struct conn *c, enum deadline_kind kind)
 {
-    struct exchange *ex = c->owner;
+    struct exchange *ex = conn_owner(c);
     struct hf_error err = {0};
 
     if (ex == NULL || ex->rs_begun || ex->state == EXCHANGE_REPLIED ||
@@ -205,9 +208,9 @@ static void client_on_deadline(struct conn *c, enum deadline_kind kind)
 
 static void client_on_end(struct conn *c)
 {
-    struct exchange *ex = c->owner;
+    struct exchange *ex = conn_owner(c);
 
-    c->owner = NULL;
+    conn_set_owner(c, NULL);
     if (ex != NULL)
         exchange_abandon(ex);
 }
@@ -216,13 +219,13 @@ static void client_on_end(struct conn *c)
 /* A new client has sent its request by now or is about to, and no other worker would serve it. */
 static void client_on_leave(struct conn *c)
 {
-    struct exchange *ex = c->owner;
+    struct exchange *ex = conn_owner(c);
 
     if (ex != NULL)
         ex->close = true;
-    else if (c->blocked)
+    else if (conn_is_blocked(c))
         conn_finish(c, false);
-    else if (!c->has_request)
+    else if (!conn_has_request(c))
         conn_set_deadline(c, DEADLINE_LINGER);
     else
         conn_end(c);

@@ -121,7 +121,7 @@ void exchange_abandon(struct exchange *ex)
 {
     exchange_drop_up(ex, false);
     if (ex->rq.stage > HTTP1_IN_HEAD)
-        access_record_finish(ex->g, &ex->record, ex->client->peer, ex->upstream);
+        access_record_finish(ex->g, &ex->record, conn_peer(ex->client), ex->upstream);
     exchange_free(ex);
 }
 
@@ -290,7 +290,7 @@ static int take_quota(struct exchange *ex, struct hf_error *err)
     uint64_t now = loop_now_ms(ex->g->loop);
     char ip[64];
 
-    head_peer_ip(ex->client->peer, ip, sizeof ip);
+    head_peer_ip(conn_peer(ex->client), ip, sizeof ip);
     if (quota_take(ex->g->shared, o->worker, 's', ex->place.id, &sandbox, now, &ex->hold.sandbox) &&
         quota_take(ex->g->shared, o->worker, 'p', ip, &peer, now, &ex->hold.peer))
         return 0;

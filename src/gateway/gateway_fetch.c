@@ -57,7 +57,7 @@ static bool fetch_step(struct fetch *f, const char *bytes, size_t len, size_t *u
 
 static size_t fetch_on_bytes(struct conn *c, char *bytes, size_t len)
 {
-    struct fetch *f = c->owner;
+    struct fetch *f = conn_owner(c);
     size_t at = 0;
 
     if (f->ops == NULL || f->done)
@@ -68,7 +68,7 @@ static size_t fetch_on_bytes(struct conn *c, char *bytes, size_t len)
         bool more = fetch_step(f, bytes + at, len - at, &used);
 
         at += used;
-        if (!more || c->ended || f->ops == NULL)
+        if (!more || conn_is_ended(c) || f->ops == NULL)
             return len;
     }
     return len;
@@ -76,7 +76,7 @@ static size_t fetch_on_bytes(struct conn *c, char *bytes, size_t len)
 
 static void fetch_on_eof(struct conn *c)
 {
-    struct fetch *f = c->owner;
+    struct fetch *f = conn_owner(c);
 
     if (!f->done)
         fetch_finish(f, http1_finish(&f->rs) ? 0 : -ECONNRESET);
@@ -85,7 +85,7 @@ static void fetch_on_eof(struct conn *c)
 /* The connection is open; with TLS nothing could be sent before. */
 static void fetch_on_drain(struct conn *c)
 {
-    struct fetch *f = c->owner;
+    struct fetch *f = conn_owner(c);
     struct iovec iov = {buf_data(&f->head), f->head.len};
 
     conn_set_deadline(c, DEADLINE_REPLY);
@@ -98,15 +98,17 @@ static void fetch_on_drain(struct conn *c)
 static void fetch_on_deadline(struct conn *c, enum deadline_kind kind)
 {
     (void)kind;
-    fetch_finish(c->owner, -ETIMEDOUT);
+    fetch_finish(conn_owner(c), -ETIMEDOUT);
 }
 
 static void fetch_on_end(struct conn *c)
 {
-    struct fetch *f = c->owner;
+    struct fetch *f = conn_owner(c);
 
     if (f->ops != NULL)
-        f->ops->on_done(f->arg, f->done ? f->rc : c->errnum != 0 ? -c->errnum : -ECONNRESET);
+        f->ops->on_done(f->arg, f->done               ? f->rc
+                                : conn_errnum(c) != 0 ? -conn_errnum(c)
+                                                      : -ECONNRESET);
     http1_fini(&f->rs);
     buf_wipe(&f->head);
     free(f);

@@ -85,8 +85,8 @@ static void idle_on_deadline(struct conn *c, enum deadline_kind kind)
 
 static void idle_on_end(struct conn *c)
 {
-    if (c->owner != NULL)
-        idle_free(c->owner);
+    if (conn_owner(c) != NULL)
+        idle_free(conn_owner(c));
 }
 
 static const struct conn_proto idle_proto = {
@@ -118,7 +118,8 @@ void pool_put(struct pool *p, struct conn *c, const struct address *to)
     struct list *chain = chain_of(p, to);
     struct idle *i;
 
-    if (c->ended || c->eof || c->in.len > 0 || chain_count(chain, to) >= LIMIT_POOL_PER_ADDRESS) {
+    if (conn_is_ended(c) || conn_is_eof(c) || conn_kept(c) > 0 ||
+        chain_count(chain, to) >= LIMIT_POOL_PER_ADDRESS) {
         pool_end(c);
         return;
     }
@@ -140,7 +141,7 @@ static bool is_silent(const struct conn *c)
 {
     char byte;
 
-    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+    return recv(conn_fd(c), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
 struct conn *pool_take(struct pool *p, const struct address *to, bool sure)
@@ -153,11 +154,11 @@ struct conn *pool_take(struct pool *p, const struct address *to, bool sure)
 
         if (!endpoint_address_equal(&i->to, to))
             continue;
-        if (c->ended || (sure && !is_silent(c))) {
+        if (conn_is_ended(c) || (sure && !is_silent(c))) {
             conn_end(c);
             continue;
         }
-        c->owner = NULL;
+        conn_set_owner(c, NULL);
         idle_free(i);
         conn_set_deadline(c, DEADLINE_NONE);
         conn_set_background(c, false);

@@ -202,7 +202,7 @@ static void redis_greet(struct redis *r)
 
 static void redis_on_drain(struct conn *c)
 {
-    struct redis *r = c->owner;
+    struct redis *r = conn_owner(c);
 
     if (r->up || r->ops == NULL)
         return;
@@ -210,7 +210,7 @@ static void redis_on_drain(struct conn *c)
     r->up = true;
     r->pause_ms = RETRY_MIN_MS;
     if (r->complained)
-        log_info("redis at %s is back", c->peer);
+        log_info("redis at %s is back", conn_peer(c));
     r->complained = false;
     redis_greet(r);
     r->ops->on_up(r->arg);
@@ -240,14 +240,14 @@ static void redis_give(struct redis *r, struct redis_reply *reply)
 
 static size_t redis_on_bytes(struct conn *c, char *bytes, size_t len)
 {
-    struct redis *r = c->owner;
+    struct redis *r = conn_owner(c);
     struct redis_reply *reply;
     int rc;
 
     if (len == 0 || r->ops == NULL)
         return len;
     rc = redis_reader_feed(r->reader, bytes, len);
-    while (rc == 0 && !c->ended && r->ops != NULL) {
+    while (rc == 0 && !conn_is_ended(c) && r->ops != NULL) {
         rc = redis_reader_next(r->reader, &reply);
         if (rc <= 0)
             break;
@@ -281,7 +281,7 @@ static void redis_release(struct redis *r)
 
 static void redis_on_end(struct conn *c)
 {
-    struct redis *r = c->owner;
+    struct redis *r = conn_owner(c);
     bool was_up = r->up;
 
     r->c = NULL;
@@ -292,7 +292,7 @@ static void redis_on_end(struct conn *c)
         return;
     }
     if (!r->complained)
-        log_warn("redis at %s is not responding: %s", c->peer, conn_why(c));
+        log_warn("redis at %s is not responding: %s", conn_peer(c), conn_why(c));
     r->complained = true;
     redis_reader_free(r->reader);
     r->reader = redis_reader_new();
@@ -314,7 +314,7 @@ static void redis_dial_tls(struct redis *r)
 {
     char ip[INET6_ADDRSTRLEN];
 
-    head_peer_ip(r->c->peer, ip, sizeof ip);
+    head_peer_ip(conn_peer(r->c), ip, sizeof ip);
     conn_dial_tls(r->c, tls_client_new(r->trust, ip));
 }
 
@@ -378,7 +378,7 @@ void redis_free(struct redis *r)
 
 int redis_fd(const struct redis *r)
 {
-    return r->c != NULL ? r->c->fd : -1;
+    return r->c != NULL ? conn_fd(r->c) : -1;
 }
 
 bool redis_is_up(const struct redis *r)

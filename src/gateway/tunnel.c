@@ -41,10 +41,10 @@ static void tunnel_free(struct tunnel *t, const char *peer)
 /* One end is closed: the other gets the bytes in transit, and ends, too. */
 static void tunnel_on_end(struct conn *c)
 {
-    struct tunnel *t = c->owner;
+    struct tunnel *t = conn_owner(c);
     struct conn *other = c == t->up.from ? t->up.to : t->up.from;
     struct direction *to_other = c == t->up.from ? &t->up : &t->down;
-    char *peer = hf_xstrdup(t->up.from->peer);
+    char *peer = hf_xstrdup(conn_peer(t->up.from));
 
     if (to_other->in_pipe > 0)
         conn_end(other); /* the pipe's bytes are lost: a clean end would hide that */
@@ -55,14 +55,14 @@ static void tunnel_on_end(struct conn *c)
 
 static struct direction *direction_from(struct conn *c)
 {
-    struct tunnel *t = c->owner;
+    struct tunnel *t = conn_owner(c);
 
     return c == t->up.from ? &t->up : &t->down;
 }
 
 static struct direction *direction_to(struct conn *c)
 {
-    struct tunnel *t = c->owner;
+    struct tunnel *t = conn_owner(c);
 
     return c == t->up.to ? &t->up : &t->down;
 }
@@ -71,7 +71,7 @@ static struct direction *direction_to(struct conn *c)
 
 static void tunnel_on_readable(struct conn *c)
 {
-    if (c->in.len == 0) /* otherwise tunnel_on_bytes() delivers the earlier bytes first */
+    if (conn_kept(c) == 0) /* otherwise tunnel_on_bytes() delivers the earlier bytes first */
         tunnel_direction_move(direction_from(c));
 }
 
@@ -82,7 +82,7 @@ static size_t tunnel_on_bytes(struct conn *c, char *bytes, size_t len)
 
     if (len == 0)
         return 0;
-    if (d->to->blocked) {
+    if (conn_is_blocked(d->to)) {
         conn_pause(c);
         return 0;
     }
@@ -94,7 +94,7 @@ static void tunnel_on_eof(struct conn *c)
 {
     struct direction *d = direction_from(c);
 
-    d->eof = true;
+    tunnel_direction_ended(d);
     tunnel_direction_update_shut(d);
 }
 
@@ -103,13 +103,13 @@ static void tunnel_on_writable(struct conn *c)
     struct direction *d = direction_to(c);
 
     conn_flush(c);
-    if (c->ended || c->out.len > 0)
+    if (conn_is_ended(c) || conn_unsent(c) > 0)
         return;
     conn_set_blocked(c, false);
     if (d->in_pipe > 0 && !tunnel_direction_empty_pipe(d))
         return;
-    tunnel_update_close(d->from->owner);
-    if (d->from->paused)
+    tunnel_update_close(conn_owner(d->from));
+    if (conn_is_paused(d->from))
         conn_resume(d->from);
     tunnel_direction_update_shut(d);
 }
@@ -121,7 +121,7 @@ static void tunnel_on_drain(struct conn *c)
 
 static void tunnel_on_deadline(struct conn *c, enum deadline_kind kind)
 {
-    struct tunnel *t = c->owner;
+    struct tunnel *t = conn_owner(c);
 
     if (kind != DEADLINE_QUIET)
         return;
@@ -146,13 +146,14 @@ static void tunnel_on_leave(struct conn *c)
  */
 static void tunnel_on_cut(struct conn *c)
 {
-    struct tunnel *t = c->owner;
+    struct tunnel *t = conn_owner(c);
 
     if (t->down.frames == NULL) {
         conn_end(c);
         return;
     }
-    t->closing = true;
+    if (t->close == CLOSE_NONE)
+        t->close = CLOSE_DUE;
     tunnel_update_close(t);
 }
 

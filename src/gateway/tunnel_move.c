@@ -26,17 +26,23 @@ void tunnel_direction_drop_pipe(struct gateway *g, struct direction *d)
     d->in_pipe = 0;
 }
 
+void tunnel_direction_ended(struct direction *d)
+{
+    if (d->flow == FLOW_OPEN)
+        d->flow = FLOW_EOF;
+}
+
 void tunnel_direction_update_shut(struct direction *d)
 {
-    struct tunnel *t = d->to->owner;
+    struct tunnel *t = conn_owner(d->to);
 
-    if (!d->eof || d->shut || d->to->blocked || d->to->ended || d->in_pipe > 0)
+    if (d->flow != FLOW_EOF || conn_is_blocked(d->to) || conn_is_ended(d->to) || d->in_pipe > 0)
         return;
-    d->shut = true;
+    d->flow = FLOW_SHUT;
     tunnel_direction_drop_pipe(t->g, d);
     conn_flush(d->to);
     conn_shutdown_write(d->to);
-    if (t->up.shut && t->down.shut) {
+    if (t->up.flow == FLOW_SHUT && t->down.flow == FLOW_SHUT) {
         conn_end(t->up.from);
         conn_end(t->up.to);
     }
@@ -50,24 +56,25 @@ void tunnel_update_close(struct tunnel *t)
                                  (char)(WS_CODE_GOING_AWAY & 0xff)};
     struct iovec iov = {close_frame, sizeof close_frame};
 
-    if (!t->closing || t->close_sent || t->frames.closed || t->down.in_pipe > 0 ||
+    if (t->close != CLOSE_DUE || t->frames.closed || t->down.in_pipe > 0 ||
         !frames_is_between(&t->frames))
         return;
-    t->close_sent = true;
+    t->close = CLOSE_SENT;
     conn_send(t->down.to, &iov, 1);
 }
 
 /* How many of the bytes may pass. */
 static size_t direction_follow(struct direction *d, const char *bytes, size_t len)
 {
-    struct tunnel *t = d->from->owner;
+    struct tunnel *t = conn_owner(d->from);
 
-    return t->close_sent ? 0 : frames_follow(d->frames, bytes, len, t->closing);
+    return t->close == CLOSE_SENT ? 0
+                                  : frames_follow(d->frames, bytes, len, t->close != CLOSE_NONE);
 }
 
 void tunnel_direction_send(struct direction *d, const char *bytes, size_t len)
 {
-    struct tunnel *t = d->from->owner;
+    struct tunnel *t = conn_owner(d->from);
     size_t n = d->frames != NULL ? direction_follow(d, bytes, len) : len;
     struct iovec iov = {(void *)(uintptr_t)bytes, n};
 
@@ -75,9 +82,9 @@ void tunnel_direction_send(struct direction *d, const char *bytes, size_t len)
     t->quiet = false;
     if (n > 0)
         conn_send(d->to, &iov, 1);
-    if (t->closing)
+    if (t->close != CLOSE_NONE)
         tunnel_update_close(t);
-    if (d->to->blocked)
+    if (conn_is_blocked(d->to))
         conn_pause(d->from);
     else if (len <= TUNNEL_SMALL_BYTES)
         loop_expect(t->g->loop); /* a key and its echo: waking up costs more than polling */
@@ -90,7 +97,7 @@ static bool direction_copy(struct direction *d)
     ssize_t n;
 
     do
-        n = recv(c->fd, c->server->scratch, SERVER_SCRATCH_BYTES, MSG_DONTWAIT);
+        n = recv(conn_fd(c), conn_server(c)->scratch, SERVER_SCRATCH_BYTES, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n < 0 && errno == EAGAIN)
         return false;
@@ -99,14 +106,15 @@ static bool direction_copy(struct direction *d)
         return false;
     }
     if (n == 0) {
-        d->eof = true;
+        tunnel_direction_ended(d);
         conn_set_eof(c);
         tunnel_direction_update_shut(d);
         return false;
     }
     d->full = n == SERVER_SCRATCH_BYTES ? d->full + 1 : 0;
-    tunnel_direction_send(d, c->server->scratch, (size_t)n);
-    return n == SERVER_SCRATCH_BYTES && !c->ended && !d->to->ended && !d->to->blocked;
+    tunnel_direction_send(d, conn_server(c)->scratch, (size_t)n);
+    return n == SERVER_SCRATCH_BYTES && !conn_is_ended(c) && !conn_is_ended(d->to) &&
+           !conn_is_blocked(d->to);
 }
 
 /* --- by a pipe ---------------------------------------------------------------------------- */
@@ -114,11 +122,11 @@ static bool direction_copy(struct direction *d)
 /* As conn_send() would: a peer that accepts no more may have sent something still unread. */
 static bool direction_is_mute(struct direction *d, int errnum)
 {
-    struct tunnel *t = d->to->owner;
+    struct tunnel *t = conn_owner(d->to);
 
-    if (!d->to->dialled || (errnum != EPIPE && errnum != ECONNRESET))
+    if (!conn_is_dialled(d->to) || (errnum != EPIPE && errnum != ECONNRESET))
         return false;
-    d->to->mute = true;
+    conn_set_mute(d->to);
     tunnel_direction_drop_pipe(t->g, d);
     return true;
 }
@@ -126,7 +134,7 @@ static bool direction_is_mute(struct direction *d, int errnum)
 bool tunnel_direction_empty_pipe(struct direction *d)
 {
     while (d->in_pipe > 0) {
-        ssize_t n = splice(d->pipe->out, NULL, d->to->fd, NULL, d->in_pipe,
+        ssize_t n = splice(d->pipe->out, NULL, conn_fd(d->to), NULL, d->in_pipe,
                            SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
         if (n < 0 && errno == EINTR)
@@ -158,7 +166,7 @@ static size_t direction_span(struct direction *d)
     if (f == NULL)
         return TUNNEL_PIPE_BYTES;
     if (frames_is_between(f)) {
-        n = recv(d->from->fd, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+        n = recv(conn_fd(d->from), head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
         size = n > 0 ? frames_measure(head, (size_t)n) : 0;
         if (size >= TUNNEL_FRAME_BYTES)
             frames_begin(f, head, size);
@@ -169,11 +177,12 @@ static size_t direction_span(struct direction *d)
 /* Returns as splice(2) does, for one span. */
 static ssize_t direction_fill(struct direction *d, size_t span)
 {
-    struct tunnel *t = d->from->owner;
+    struct tunnel *t = conn_owner(d->from);
     ssize_t n;
 
     do
-        n = splice(d->from->fd, NULL, d->pipe->in, NULL, span, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        n = splice(conn_fd(d->from), NULL, d->pipe->in, NULL, span,
+                   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     while (n < 0 && errno == EINTR);
     if (n <= 0)
         return n;
@@ -200,11 +209,11 @@ static ssize_t direction_fill_more(struct direction *d, size_t span)
 static bool direction_splice(struct direction *d)
 {
     struct conn *c = d->from;
-    struct tunnel *t = c->owner;
+    struct tunnel *t = conn_owner(c);
     size_t span;
     ssize_t n;
 
-    if (d->to->out.len > 0) /* those bytes come first */
+    if (conn_unsent(d->to) > 0) /* those bytes come first */
         return false;
     span = direction_span(d);
     if (span == 0) {
@@ -221,7 +230,7 @@ static bool direction_splice(struct direction *d)
         return false;
     }
     if (n == 0) {
-        d->eof = true;
+        tunnel_direction_ended(d);
         conn_set_eof(c);
         tunnel_direction_update_shut(d);
         return false;
@@ -231,14 +240,14 @@ static bool direction_splice(struct direction *d)
 
 void tunnel_direction_move(struct direction *d)
 {
-    struct tunnel *t = d->from->owner;
+    struct tunnel *t = conn_owner(d->from);
 
     for (int i = 0; i < TUNNEL_ROUNDS; i++) {
-        if (d->to->ended || d->to->connecting)
+        if (conn_is_ended(d->to) || !conn_is_established(d->to))
             return;
-        if (t->closing)
+        if (t->close != CLOSE_NONE)
             tunnel_direction_drop_pipe(t->g, d); /* it is empty, or nothing would be read */
-        else if (d->pipe == NULL && d->full >= TUNNEL_FLOOD && d->to->tls == NULL)
+        else if (d->pipe == NULL && d->full >= TUNNEL_FLOOD && !conn_is_tls(d->to))
             d->pipe = pipe_take(t->g);
         if (d->pipe != NULL ? !direction_splice(d) : !direction_copy(d))
             return;

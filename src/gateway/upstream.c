@@ -50,7 +50,7 @@ static int upstream_put_head(struct exchange *ex, struct hf_error *err)
         .endpoint = ex->endpoint,
         .headers = endpoint_headers(ex->endpoint, ex->place.port, &ex->to),
         .upstream = ex->upstream,
-        .peer = ex->client->peer,
+        .peer = conn_peer(ex->client),
         .request_id = ex->request_id,
         .tls = conn_is_tls(ex->client),
         .spent_authorization = ex->access.spent_authorization,
@@ -108,16 +108,16 @@ void upstream_begin(struct exchange *ex)
     /* The body may be here already; and requests that arrived together are sent together, so that
      * their sandbox is woken once. */
     conn_cork(ex->up, buf_data(&ex->g->head), ex->g->head.len);
-    if (!ex->client->delivering)
+    if (!conn_is_delivering(ex->client))
         conn_resume(ex->client);
 }
 
 /* A sandbox whose response has begun only has to keep reading the request. */
 static void upstream_update_deadline(struct exchange *ex)
 {
-    conn_set_deadline(ex->up, !ex->rs_begun     ? DEADLINE_REPLY
-                              : ex->up->blocked ? DEADLINE_STALL
-                                                : DEADLINE_NONE);
+    conn_set_deadline(ex->up, !ex->rs_begun             ? DEADLINE_REPLY
+                              : conn_is_blocked(ex->up) ? DEADLINE_STALL
+                                                        : DEADLINE_NONE);
 }
 
 void upstream_send_body(struct exchange *ex, const char *bytes, size_t len)
@@ -246,7 +246,7 @@ static void upstream_on_body(struct exchange *ex, const char *bytes, size_t len)
     } else {
         conn_send(ex->client, iov + 1, 1);
     }
-    if (ex->client->blocked)
+    if (conn_is_blocked(ex->client))
         conn_pause(ex->up);
 }
 
@@ -268,19 +268,20 @@ static void upstream_on_done(struct exchange *ex)
         conn_send(ex->client, &iov, 1);
     }
     /* A connection whose response came before the whole request is not reused. */
-    exchange_drop_up(ex, ex->rs.keep_alive && !ex->rs.until_close && ex->rq_done && !ex->up->mute &&
-                             !ex->up->blocked && ex->up->out.len == 0);
+    exchange_drop_up(ex, ex->rs.keep_alive && !ex->rs.until_close && ex->rq_done &&
+                             !conn_is_mute(ex->up) && !conn_is_blocked(ex->up) &&
+                             conn_unsent(ex->up) == 0);
     exchange_replied(ex);
 }
 
 /* One step; false: wait. */
 static bool upstream_round(struct conn *up, const char *bytes, size_t len, size_t *used)
 {
-    struct exchange *ex = up->owner;
+    struct exchange *ex = conn_owner(up);
     size_t n = 0;
     bool more = true;
 
-    if (ex->client->blocked) { /* also by interim responses: those use memory too */
+    if (conn_is_blocked(ex->client)) { /* also by interim responses: those use memory too */
         conn_pause(up);
         return false;
     }
@@ -306,10 +307,11 @@ static size_t upstream_on_bytes(struct conn *up, char *bytes, size_t len)
 {
     size_t used = 0;
 
-    while (up->proto == &upstream_proto && !up->ended && upstream_round(up, bytes, len, &used))
+    while (conn_has_proto(up, &upstream_proto) && !conn_is_ended(up) &&
+           upstream_round(up, bytes, len, &used))
         ;
-    if (up->proto == &upstream_proto && !up->ended && used == len)
-        bulk_begin(up->owner);
+    if (conn_has_proto(up, &upstream_proto) && !conn_is_ended(up) && used == len)
+        bulk_begin(conn_owner(up));
     return used;
 }
 
@@ -339,7 +341,7 @@ static void upstream_broken(struct exchange *ex)
 
 static void upstream_on_eof(struct conn *up)
 {
-    struct exchange *ex = up->owner;
+    struct exchange *ex = conn_owner(up);
 
     if (http1_finish(&ex->rs) && ex->rs_begun) {
         upstream_on_done(ex);
@@ -351,8 +353,8 @@ static void upstream_on_eof(struct conn *up)
 
 static void upstream_on_end(struct conn *up)
 {
-    struct exchange *ex = up->owner;
-    bool connecting = up->connecting;
+    struct exchange *ex = conn_owner(up);
+    bool connecting = !conn_is_established(up);
 
     ex->up = NULL;
     if (!connecting) {
@@ -361,23 +363,23 @@ static void upstream_on_end(struct conn *up)
     }
     counters(ex)->dial_failed++;
     fail(ex, HF_E_upstream_unreachable,
-         up->errnum == ECONNREFUSED ? "refuses connections" : "cannot be reached");
+         conn_errnum(up) == ECONNREFUSED ? "refuses connections" : "cannot be reached");
 }
 
 static void upstream_on_drain(struct conn *up)
 {
-    struct exchange *ex = up->owner;
+    struct exchange *ex = conn_owner(up);
 
-    if (up->deadline.kind == DEADLINE_CONNECT)
+    if (conn_deadline(up) == DEADLINE_CONNECT)
         conn_set_deadline(up, DEADLINE_REPLY);
-    else if (up->deadline.kind == DEADLINE_STALL)
+    else if (conn_deadline(up) == DEADLINE_STALL)
         conn_set_deadline(up, DEADLINE_NONE);
     conn_resume(ex->client);
 }
 
 static void upstream_on_deadline(struct conn *up, enum deadline_kind kind)
 {
-    struct exchange *ex = up->owner;
+    struct exchange *ex = conn_owner(up);
 
     exchange_drop_up(ex, false);
     if (kind == DEADLINE_CONNECT) {

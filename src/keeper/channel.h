@@ -9,12 +9,7 @@
 #ifndef HF_KEEPER_CHANNEL_H
 #define HF_KEEPER_CHANNEL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/list.h"
+#include "base/fd_queue.h"
 
 #define CHANNEL_QUEUE_MAX 4096 /* packets; the socket itself buffers some 200 more */
 
@@ -23,32 +18,25 @@
 
 struct channel {
     int fd; /* -1: no worker; packets sent are dropped */
-    struct list queue;
-    size_t queued;
+    struct fd_queue queue;
     bool stalled; /* a kernel shortage that poll(2) does not report: retry later */
 };
 
-void channel_init(struct channel *l);
-int channel_open(struct channel *l, int *worker_end); /* 0 or -errno */
-void channel_close(struct channel *l);                /* drops the queue */
+void channel_init(struct channel *ch);
+int channel_open(struct channel *ch, int *worker_end); /* 0 or -errno */
+void channel_close(struct channel *ch);                /* drops the queue */
 
 /* 0 or -errno, and then the worker is unusable. `fds` are borrowed, and duplicated if the packet
  * is queued. */
-int channel_send(struct channel *l, const void *bytes, size_t len, const int *fds, size_t fd_count);
-int channel_flush(struct channel *l);              /* the socket may have room: 0 or -errno */
-bool channel_wants_write(const struct channel *l); /* POLLOUT reports when */
-
-struct channel_packet {
-    size_t len;
-    int fds[CHANNEL_FDS_MAX];
-    size_t fd_count;
-    bool fds_lost; /* the kernel could not deliver all: our table is full */
-};
+int channel_send(struct channel *ch, const void *bytes, size_t len, const int *fds,
+                 size_t fd_count);
+int channel_flush(struct channel *ch);              /* the socket may have room: 0 or -errno */
+bool channel_wants_write(const struct channel *ch); /* POLLOUT reports when */
 
 /*
  * Reads one packet into `to`. 1: received, and the caller owns its descriptors; 0: none available;
  * -errno: the channel is closed, or the packet is too long or has too many descriptors.
  */
-int channel_receive(struct channel *l, void *to, size_t max, struct channel_packet *out);
+int channel_receive(struct channel *ch, void *to, size_t max, struct fd_message *out);
 
 #endif

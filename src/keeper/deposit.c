@@ -39,12 +39,6 @@ static void on_vault_lost(struct keeper *k, int rc)
     k->deposit.ends.channel_fd = -1;
 }
 
-/* Temporary shortages of the kernel: socket space, memory, descriptors in flight. */
-static bool is_transient(int rc)
-{
-    return rc == -EAGAIN || rc == -ENOMEM || rc == -ENOBUFS || rc == -ETOOMANYREFS;
-}
-
 /*
  * Waits for the vault if necessary: a row may say that a process runs only after the vault has its
  * descriptors, and a queue in our own memory would die with us. The vault always reads at once,
@@ -58,7 +52,7 @@ static void deposit_send(struct keeper *k, const struct v_message *m, const int 
 
     if (p.fd < 0)
         return;
-    while (is_transient(rc = vault_send(p.fd, m, fds))) {
+    while ((rc = vault_send(p.fd, m, fds)) == -EAGAIN || fd_message_is_shortage(rc)) {
         if (until == 0)
             until = clock_mono_ms() + LIMIT_VAULT_SEND_MS;
         if (clock_mono_ms() >= until)
@@ -541,7 +535,7 @@ static void on_exited(struct keeper *k, const struct v_message *m)
 void deposit_read(struct keeper *k)
 {
     struct v_message m;
-    struct channel_packet p;
+    struct fd_message p;
 
     for (int i = 0; i < MESSAGES_PER_TURN && k->deposit.channel.fd >= 0; i++) {
         int rc = channel_receive(&k->deposit.channel, &m, sizeof m, &p);

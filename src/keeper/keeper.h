@@ -50,9 +50,9 @@ struct keeper_io {
 
 /* The initial state of a worker. The worker owns the inherited descriptors. */
 struct keeper_boot {
-    int link_fd;   /* SOCK_SEQPACKET to the keeper; non-blocking */
-    int state_fd;  /* memfd of state_bytes, shared by all workers */
-    int siding[2]; /* a pipe of KEEPER_SIDING_BYTES that survives a worker's death; -1: none */
+    int channel_fd; /* SOCK_SEQPACKET to the keeper; non-blocking */
+    int state_fd;   /* memfd of state_bytes, shared by all workers */
+    int siding[2];  /* a pipe of KEEPER_SIDING_BYTES that survives a worker's death; -1: none */
     const struct keeper_entry *entries;
     size_t entry_count;
     uint32_t generation;                   /* 1 for the first worker */

@@ -185,8 +185,7 @@ static const char *request_forget(struct keeper *k, const struct k_simple *m)
 }
 
 /* The strings are in the packet, or in the second descriptor. */
-static const char *request_spawn(struct keeper *k, const struct k_spawn *m,
-                                 struct channel_packet *p)
+static const char *request_spawn(struct keeper *k, const struct k_spawn *m, struct fd_message *p)
 {
     const char *strings = p->fd_count == 1 ? (const char *)(m + 1) : NULL;
 
@@ -194,7 +193,7 @@ static const char *request_spawn(struct keeper *k, const struct k_spawn *m,
 }
 
 /* NULL, or what is wrong with the message. */
-static const char *request_carry_out(struct keeper *k, const void *bytes, struct channel_packet *p)
+static const char *request_carry_out(struct keeper *k, const void *bytes, struct fd_message *p)
 {
     const struct k_simple *m = bytes;
 
@@ -219,8 +218,7 @@ static const char *request_carry_out(struct keeper *k, const void *bytes, struct
 
 /* A spawn whose descriptors were lost because our table is full is rejected; the worker is not
  * at fault. */
-static bool request_lost_fds(struct keeper *k, const struct k_spawn *m,
-                             const struct channel_packet *p)
+static bool request_lost_fds(struct keeper *k, const struct k_spawn *m, const struct fd_message *p)
 {
     if (!p->fds_lost || p->len < sizeof *m || m->type != K_SPAWN)
         return false;
@@ -228,7 +226,7 @@ static bool request_lost_fds(struct keeper *k, const struct k_spawn *m,
     return true;
 }
 
-static const char *request_handle(struct keeper *k, const void *bytes, struct channel_packet *p,
+static const char *request_handle(struct keeper *k, const void *bytes, struct fd_message *p,
                                   bool from_dead_worker)
 {
     const char *fault = NULL;
@@ -239,8 +237,7 @@ static const char *request_handle(struct keeper *k, const void *bytes, struct ch
             !(from_dead_worker && ((const struct k_simple *)bytes)->type == K_SPAWN))
             fault = request_carry_out(k, bytes, p);
     }
-    for (size_t i = 0; i < p->fd_count; i++)
-        io_close(&p->fds[i]);
+    fd_message_close(p);
     return fault;
 }
 
@@ -253,7 +250,7 @@ static void requests_end_turn(struct keeper *k)
 
 static void requests_read_some(struct keeper *k)
 {
-    struct channel_packet p;
+    struct fd_message p;
 
     for (int i = 0; i < REQUESTS_PER_TURN && k->worker.channel.fd >= 0; i++) {
         int rc = channel_receive(&k->worker.channel, &request_room, sizeof request_room, &p);
@@ -280,7 +277,7 @@ void requests_read(struct keeper *k)
 
 void requests_drain(struct keeper *k)
 {
-    struct channel_packet p;
+    struct fd_message p;
 
     while (k->worker.channel.fd >= 0 &&
            channel_receive(&k->worker.channel, &request_room, sizeof request_room, &p) > 0) {

@@ -111,10 +111,10 @@ static struct keeper_entry *worker_copy_entries(const struct keeper *k)
     return copy;
 }
 
-__attribute__((noreturn)) static void worker_run(struct keeper *k, int link_fd)
+__attribute__((noreturn)) static void worker_run(struct keeper *k, int channel_fd)
 {
     struct keeper_boot boot = {
-        .link_fd = link_fd,
+        .channel_fd = channel_fd,
         .state_fd = k->state_fd,
         .siding = {k->siding[0], k->siding[1]},
         .entry_count = k->table.count,

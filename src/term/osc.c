@@ -9,36 +9,22 @@
 
 #include "base/text.h"
 
-enum {
-    BEL = 0x07,
-    CAN = 0x18,
-    SUB = 0x1a,
-    ESC = 0x1b,
-};
-
-enum osc_state {
-    GROUND,
-    ESCAPED,  /* after ESC */
-    NUMBER,   /* after ESC ] */
-    TEXT,     /* of a number that we parse */
-    SKIP,     /* of one that we ignore */
-    TEXT_ESC, /* ESC in it: its end, or the beginning of another sequence */
-    SKIP_ESC,
-    STRING, /* DCS, SOS, PM, APC: to their ST */
-    STRING_ESC,
-};
+#define BEL 0x07
+#define ESC 0x1b
 
 void osc_init(struct osc *o, uint64_t at)
 {
-    o->at = o->start = at;
-    o->state = GROUND;
-    o->len = o->number = 0;
-    o->cut = false;
+    o->vt = (struct vt){.at = at};
+    o->is_osc = false;
+    o->len = 0;
 }
 
+/* An ESC that ended a string is not open on its own: with a backslash it makes the string count. */
 uint64_t osc_resume_at(const struct osc *o)
 {
-    return o->state == GROUND ? o->at : o->start;
+    if (!vt_is_open(&o->vt))
+        return o->vt.at;
+    return o->vt.broke == VT_BROKE_STRING ? o->start : o->vt.token_at;
 }
 
 /* --- complete sequences ------------------------------------------------------------- */
@@ -75,206 +61,176 @@ static size_t decode_path(char *s, size_t len)
     return n;
 }
 
+/* What follows the number and its ';'. */
+struct osc_body {
+    char *text;
+    size_t len; /* text[len] is a byte, too */
+    bool cut;
+};
+
 /* file://HOST/PATH or a plain path; a path on another host is ignored. */
-static bool take_cwd(struct osc *o, struct osc_event *e)
+static bool take_cwd(struct osc_body b, struct osc_event *e)
 {
-    char *path = o->text;
-    size_t len = o->len;
-
-    if (o->cut)
+    b.text[b.len] = '\0';
+    if (b.cut)
         return false;
-    if (len > 7 && memcmp(path, "file://", 7) == 0) {
-        char *slash = memchr(path + 7, '/', len - 7);
+    if (b.len > 7 && memcmp(b.text, "file://", 7) == 0) {
+        char *slash = memchr(b.text + 7, '/', b.len - 7);
 
-        if (slash == NULL || !host_is_ours(path + 7, (size_t)(slash - path - 7)))
+        if (slash == NULL || !host_is_ours(b.text + 7, (size_t)(slash - b.text - 7)))
             return false;
-        len -= (size_t)(slash - path);
-        path = slash;
+        b.len -= (size_t)(slash - b.text);
+        b.text = slash;
     }
-    if (len == 0 || path[0] != '/')
+    if (b.len == 0 || b.text[0] != '/')
         return false;
-    len = decode_path(path, len);
     e->kind = OSC_CWD;
-    e->text = path;
-    e->len = len;
-    return len > 0 && utf8_is_valid(path, len);
+    e->text = b.text;
+    e->len = decode_path(b.text, b.len);
+    return e->len > 0 && utf8_is_valid(e->text, e->len);
 }
 
-static bool take_title(struct osc *o, struct osc_event *e)
+static bool take_title(struct osc_body b, struct osc_event *e)
 {
-    while (o->cut && o->len > 0 && ((unsigned char)o->text[o->len] & 0xC0) == 0x80)
-        o->len--;
-    o->text[o->len] = '\0';
+    while (b.cut && b.len > 0 && ((unsigned char)b.text[b.len] & 0xC0) == 0x80)
+        b.len--;
+    b.text[b.len] = '\0';
     e->kind = OSC_TITLE;
-    e->text = o->text;
-    e->len = o->len;
-    return memchr(o->text, '\0', o->len) == NULL && utf8_is_valid(o->text, o->len);
+    e->text = b.text;
+    e->len = b.len;
+    return memchr(b.text, '\0', b.len) == NULL && utf8_is_valid(b.text, b.len);
 }
 
 /* "D", "D;0", "D;1;aid=…"; what other shells append is ignored. */
-static bool take_mark(const struct osc *o, struct osc_event *e)
+static bool take_mark(struct osc_body b, struct osc_event *e)
 {
+    const char *text = b.text;
     int code = 0;
     size_t i = 2;
 
-    if (o->len < 1 || o->text[0] < 'A' || o->text[0] > 'D' || (o->len > 1 && o->text[1] != ';'))
+    if (b.len < 1 || text[0] < 'A' || text[0] > 'D' || (b.len > 1 && text[1] != ';'))
         return false;
     e->kind = OSC_MARK;
-    e->mark = o->text[0];
-    while (i < o->len && i < 5 && o->text[i] >= '0' && o->text[i] <= '9')
-        code = code * 10 + (o->text[i++] - '0');
-    if (e->mark == 'D' && i > 2 && (i == o->len || o->text[i] == ';') && code <= 255)
+    e->mark = text[0];
+    while (i < b.len && i < 5 && text[i] >= '0' && text[i] <= '9')
+        code = code * 10 + (text[i++] - '0');
+    if (e->mark == 'D' && i > 2 && (i == b.len || text[i] == ';') && code <= 255)
         e->exit_code = code;
     return true;
 }
 
-static void finish(struct osc *o, osc_fn *fn, void *arg)
+/* `len`: of the whole string, of which the first bytes are in o->text. */
+static bool take_string(struct osc *o, size_t len, struct osc_event *e)
 {
-    struct osc_event e = {.exit_code = -1, .start = o->start, .end = o->at};
-    bool known = false;
+    size_t i = 0, number = 0;
+    struct osc_body b;
 
-    /* One byte more than the limit was kept, to detect whether the cut splits a character. */
-    if (o->cut)
-        o->len = OSC_TEXT_MAX;
-    else
-        o->text[o->len] = '\0';
-    switch (o->number) {
+    while (i < len && i < OSC_NUMBER_MAX && o->text[i] >= '0' && o->text[i] <= '9')
+        number = number * 10 + (size_t)(o->text[i++] - '0');
+    if (i == 0 || i >= len || o->text[i] != ';')
+        return false;
+    b.text = o->text + i + 1;
+    b.len = len - i - 1;
+    b.cut = b.len > OSC_TEXT_MAX;
+    if (b.cut)
+        b.len = OSC_TEXT_MAX;
+    switch (number) {
     case 0:
-    case 2: known = take_title(o, &e); break;
-    case 7: known = take_cwd(o, &e); break;
-    case 133: known = take_mark(o, &e); break;
-    default: break;
+    case 2: return take_title(b, e);
+    case 7: return take_cwd(b, e);
+    case 133: return take_mark(b, e);
+    default: return false;
     }
-    o->state = GROUND;
-    if (known)
-        fn(arg, &e);
 }
 
-/* --- bytes --------------------------------------------------------------------------- */
+/* --- parser callbacks ------------------------------------------------------------------ */
 
-static void begin(struct osc *o, uint64_t at)
+struct osc_feed {
+    struct osc *o;
+    const char *bytes;
+    uint64_t from; /* offset of bytes[0] */
+    osc_fn *fn;
+    void *arg;
+};
+
+/* Keeps what arrived of an open string up to an offset. */
+static void collect(struct osc_feed *f, uint64_t to)
 {
-    o->state = ESCAPED;
-    o->start = at;
+    struct osc *o = f->o;
+    uint64_t at = o->text_at + o->len;
+    size_t n = to > at ? (size_t)(to - at) : 0;
+
+    if (n > sizeof o->text - o->len)
+        n = sizeof o->text - o->len;
+    if (n > 0)
+        memcpy(o->text + o->len, f->bytes + (at - f->from), n);
+    o->len = (uint16_t)(o->len + n);
 }
 
-static void ring(const struct osc *o, osc_fn *fn, void *arg)
+static void finish(struct osc_feed *f, uint64_t text_end)
 {
-    const struct osc_event e = {.kind = OSC_BELL, .start = o->at - 1, .end = o->at};
+    struct osc *o = f->o;
+    struct osc_event e = {.exit_code = -1, .start = o->start, .end = o->vt.at};
 
-    fn(arg, &e);
+    if (take_string(o, (size_t)(text_end - o->text_at), &e))
+        f->fn(f->arg, &e);
+    o->is_osc = false;
 }
 
-static void on_escaped(struct osc *o, uint8_t c, osc_fn *fn, void *arg)
+static void on_control(void *arg, uint8_t c)
 {
-    switch (c) {
-    case ESC: begin(o, o->at - 1); return;
-    case ']':
-        o->state = NUMBER;
-        o->number = o->len = 0;
-        o->cut = false;
+    struct osc_feed *f = arg;
+    const struct osc_event e = {.kind = OSC_BELL, .start = f->o->vt.at - 1, .end = f->o->vt.at};
+
+    if (c == BEL && f->o->vt.state == VT_GROUND)
+        f->fn(f->arg, &e);
+}
+
+static void on_string_begin(void *arg, const struct vt *v, enum vt_string kind, uint32_t id)
+{
+    struct osc *o = ((struct osc_feed *)arg)->o;
+
+    (void)id;
+    o->start = v->token_at;
+    o->text_at = v->at;
+    o->is_osc = kind == VT_STRING_OSC;
+    o->len = 0;
+}
+
+static void on_string_end(void *arg, const struct vt *v, bool ok, uint8_t end)
+{
+    struct osc_feed *f = arg;
+    uint64_t text_end = v->at - 1;
+
+    if (!f->o->is_osc)
         return;
-    case 'P':
-    case 'X':
-    case '^':
-    case '_': o->state = STRING; return;
-    case BEL: ring(o, fn, arg); break;
-    default: break;
-    }
-    o->state = GROUND;
+    f->o->is_osc = ok;
+    collect(f, text_end);
+    if (ok && end != ESC)
+        finish(f, text_end);
 }
 
-static void on_number(struct osc *o, uint8_t c)
+static void on_esc(void *arg, const struct vt *v, uint32_t id)
 {
-    bool counts =
-        o->len > 0 && (o->number == 0 || o->number == 2 || o->number == 7 || o->number == 133);
+    struct osc_feed *f = arg;
 
-    if (c >= '0' && c <= '9' && o->len < 4) {
-        o->number = (uint16_t)(o->number * 10 + (c - '0'));
-        o->len++;
-    } else if (c == ';' && counts) {
-        o->state = TEXT;
-        o->len = 0;
-    } else if (c == ESC) {
-        o->state = SKIP_ESC;
-    } else {
-        o->state = c == BEL || c == CAN || c == SUB ? GROUND : SKIP;
-    }
+    if (id == '\\' && v->broke == VT_BROKE_STRING && f->o->is_osc)
+        finish(f, v->token_at);
 }
 
-static void on_text(struct osc *o, uint8_t c, osc_fn *fn, void *arg)
-{
-    if (c == BEL) {
-        finish(o, fn, arg);
-    } else if (c == ESC) {
-        o->state = TEXT_ESC;
-    } else if (c == CAN || c == SUB) {
-        o->state = GROUND;
-    } else if (o->len <= OSC_TEXT_MAX) {
-        o->cut = o->len == OSC_TEXT_MAX;
-        o->text[o->len++] = (char)c;
-    }
-}
+static const struct vt_ops ops = {
+    .control = on_control,
+    .esc = on_esc,
+    .string_begin = on_string_begin,
+    .string_end = on_string_end,
+    .esc_only = true,
+};
 
-static void on_byte(struct osc *o, uint8_t c, osc_fn *fn, void *arg)
-{
-    o->at++;
-    switch ((enum osc_state)o->state) {
-    case GROUND:
-        if (c == ESC)
-            begin(o, o->at - 1);
-        else if (c == BEL)
-            ring(o, fn, arg);
-        break;
-    case ESCAPED: on_escaped(o, c, fn, arg); break;
-    case NUMBER: on_number(o, c); break;
-    case TEXT: on_text(o, c, fn, arg); break;
-    case SKIP:
-    case STRING:
-        if (c == ESC)
-            o->state = o->state == SKIP ? SKIP_ESC : STRING_ESC;
-        else if (c == CAN || c == SUB || (c == BEL && o->state == SKIP))
-            o->state = GROUND;
-        break;
-    case TEXT_ESC:
-    case SKIP_ESC:
-    case STRING_ESC:
-        if (c == '\\' && o->state == TEXT_ESC) {
-            finish(o, fn, arg);
-        } else if (c == '\\') {
-            o->state = GROUND;
-        } else { /* the string was aborted by another sequence */
-            begin(o, o->at - 2);
-            on_escaped(o, c, fn, arg);
-        }
-        break;
-    }
-}
-
-/* In plain text only ESC and BEL matter. Each is searched for separately, and the position of
- * the farther one is kept, so that every byte is scanned at most twice. */
 void osc_feed(struct osc *o, const void *bytes, size_t len, osc_fn *fn, void *arg)
 {
-    const uint8_t *p = bytes, *end = p + len, *esc = NULL, *bel = NULL;
+    struct osc_feed f = {o, bytes, o->vt.at, fn, arg};
 
-    while (p < end) {
-        if (o->state == GROUND) {
-            const uint8_t *next;
-
-            if (esc == NULL || esc < p)
-                esc = memchr(p, ESC, (size_t)(end - p));
-            if (esc == NULL)
-                esc = end;
-            if (bel == NULL || bel < p)
-                bel = memchr(p, BEL, (size_t)(end - p));
-            if (bel == NULL)
-                bel = end;
-            next = esc < bel ? esc : bel;
-            o->at += (uint64_t)(next - p);
-            p = next;
-            if (p == end)
-                break;
-        }
-        on_byte(o, *p++, fn, arg);
-    }
+    vt_feed(&o->vt, &ops, &f, bytes, len);
+    if (o->vt.state == VT_OSC)
+        collect(&f, o->vt.at);
 }

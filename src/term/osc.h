@@ -3,9 +3,8 @@
  * osc.h - what a program sends its terminal besides text: title, directory, prompt marks, bell
  *
  * Recognises OSC 0 and 2 (title), 7 (directory), 133 (shell prompt marks) and BEL in a stream of
- * output, however it is split into chunks. Everything else is skipped at the speed of memchr(). A
- * BEL inside another kind of string does not count as a bell. Pure: bytes in, events out. Layer:
- * term.
+ * output, however it is split into chunks. A BEL inside a sequence or a string does not count as a
+ * bell. Pure: bytes in, events out. Layer: term.
  */
 #ifndef HF_TERM_OSC_H
 #define HF_TERM_OSC_H
@@ -14,6 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "term/vt.h"
+
+#define OSC_NUMBER_MAX 4 /* digits */
 #define OSC_TEXT_MAX 511 /* a longer title is cut at a character; a longer directory is ignored */
 
 enum osc_kind { OSC_TITLE, OSC_CWD, OSC_MARK, OSC_BELL };
@@ -29,12 +31,12 @@ struct osc_event {
 typedef void osc_fn(void *arg, const struct osc_event *e);
 
 struct osc {
-    uint64_t at;    /* offset of the next byte */
-    uint64_t start; /* of the open sequence */
-    uint8_t state;
-    bool cut; /* the text is longer than the buffer */
-    uint16_t number, len;
-    char text[OSC_TEXT_MAX + 1];
+    struct vt vt;            /* vt.at: offset of the next byte */
+    uint64_t start, text_at; /* of the last string, and of what it contains */
+    bool is_osc;             /* it is an OSC, and was not cancelled */
+    uint16_t len;            /* of `text` */
+    /* Its first bytes as sent: number, ';', and one more than a text has, to see that it is cut. */
+    char text[OSC_NUMBER_MAX + 1 + OSC_TEXT_MAX + 1];
 };
 
 void osc_init(struct osc *o, uint64_t at);

@@ -4,9 +4,12 @@
  */
 #include "term/vt.h"
 
+#include <endian.h>
 #include <string.h>
 
+#define ENQ 0x05
 #define BEL 0x07
+#define SO 0x0e
 #define ESC 0x1b
 #define CAN 0x18
 #define SUB 0x1a
@@ -175,13 +178,21 @@ static void string_open(struct vt_feed *f, uint8_t state, enum vt_string kind)
     string_begin(f, kind, 0);
 }
 
+static void dcs_open(struct vt_feed *f)
+{
+    if (f->ops->esc_only)
+        string_open(f, VT_STRING, VT_STRING_OTHER);
+    else
+        f->v->state = VT_DCS_ENTRY;
+}
+
 /* Handles what ends or starts a sequence in any state; false: it was neither. */
 static bool step_anywhere(struct vt_feed *f, uint32_t cp)
 {
     struct vt *v = f->v;
     bool in_string = v->state == VT_OSC || v->state == VT_DCS;
 
-    if (cp != ESC && cp != CAN && cp != SUB && (cp < 0x80 || cp >= 0xa0))
+    if (cp != ESC && cp != CAN && cp != SUB && (cp < 0x80 || cp >= 0xa0 || f->ops->esc_only))
         return false;
     string_end(f, cp == ESC || cp == ST, (uint8_t)cp);
     if (cp == ESC || cp == 0x90 || cp == 0x98 || cp >= 0x9d || cp == 0x9b)
@@ -189,7 +200,7 @@ static bool step_anywhere(struct vt_feed *f, uint32_t cp)
     switch (cp) {
     case ESC: v->state = VT_ESCAPE; break;
     case 0x9b: v->state = VT_CSI_ENTRY; break;
-    case 0x90: v->state = VT_DCS_ENTRY; break;
+    case 0x90: dcs_open(f); break;
     case 0x9d: string_open(f, VT_OSC, VT_STRING_OSC); break;
     case 0x98:
     case 0x9e:
@@ -233,7 +244,7 @@ static void step_escape(struct vt_feed *f, uint32_t cp)
     }
     switch (cp) {
     case '[': v->state = VT_CSI_ENTRY; break;
-    case 'P': v->state = VT_DCS_ENTRY; break;
+    case 'P': dcs_open(f); break;
     case ']': string_open(f, VT_OSC, VT_STRING_OSC); break;
     case 'X':
     case '^':
@@ -314,8 +325,8 @@ static void step_string(struct vt_feed *f, uint32_t cp)
         if (cp != 0x7f)
             string_put_cp(f, cp);
         break;
-    default: /* xterm.js leaves these at the first non-ASCII character */
-        if (cp >= 0xa0) {
+    default:
+        if (cp >= 0x80 && !f->ops->esc_only) {
             string_end(f, false, 0);
             v->state = VT_GROUND;
         }
@@ -332,7 +343,7 @@ static void step_foreign(struct vt *v)
 
 static void step_ground(struct vt_feed *f, uint32_t cp)
 {
-    if (cp >= 0xa0) {
+    if (cp >= 0x80) {
         if (f->ops->print != NULL)
             f->ops->print(f->arg, cp);
     } else if (cp < 0x20 || cp == 0x7f) {
@@ -354,7 +365,7 @@ static void step(struct vt_feed *f, uint32_t cp)
         step_ground(f, cp);
     } else if (v->state == VT_OSC || v->state == VT_DCS || v->state == VT_STRING) {
         step_string(f, cp);
-    } else if (cp >= 0xa0) {
+    } else if (cp >= 0x80) {
         step_foreign(v);
     } else if (cp == 0x7f) {
         return;
@@ -419,30 +430,37 @@ static void utf8_byte(struct vt_feed *f, uint8_t c)
 
 typedef uint8_t block __attribute__((vector_size(16)));
 
-static bool block_has_special(const uint8_t *p)
+static bool is_special(uint8_t c)
+{
+    return (c | 1) == (SO | 1) || (c | 2) == (ENQ | 2) || c == ESC;
+}
+
+/* The index of the first special byte of a block, or its size. SO and SI differ in one bit, ENQ
+ * and BEL too: one comparison for two. */
+static size_t block_find_special(const uint8_t *p)
 {
     block b, hit;
     uint64_t half[2];
 
     memcpy(&b, p, sizeof b);
-    hit = (block)((b | 1) == 0x0f) | (block)(b == BEL) | (block)(b == ESC);
+    hit = (block)((b | 1) == (SO | 1)) | (block)((b | 2) == (ENQ | 2)) | (block)(b == ESC);
     memcpy(half, &hit, sizeof half);
-    return (half[0] | half[1]) != 0;
+    if (half[0] != 0)
+        return (size_t)__builtin_ctzll(le64toh(half[0])) / 8;
+    return half[1] != 0 ? 8 + (size_t)__builtin_ctzll(le64toh(half[1])) / 8 : sizeof b;
 }
 
-/* The length of the run without BEL, SO, SI or ESC. */
+/* The length of the run without ENQ, BEL, SO, SI or ESC. */
 static size_t skip_text(const uint8_t *p, size_t len)
 {
-    size_t i = 0;
+    size_t i = 0, n = sizeof(block);
 
-    while (len - i >= 64 && !block_has_special(p + i) && !block_has_special(p + i + 16) &&
-           !block_has_special(p + i + 32) && !block_has_special(p + i + 48))
-        i += 64;
-    while (len - i >= 16 && !block_has_special(p + i))
-        i += 16;
-    for (; i < len; i++)
-        if ((p[i] | 1) == 0x0f || p[i] == BEL || p[i] == ESC)
-            break;
+    while (len - i >= sizeof(block) && n == sizeof(block)) {
+        n = block_find_special(p + i);
+        i += n;
+    }
+    while (n == sizeof(block) && i < len && !is_special(p[i]))
+        i++;
     return i;
 }
 
@@ -459,7 +477,7 @@ static size_t ascii_run(const uint8_t *p, size_t len)
 
 /* The number of bytes that can be consumed at once in the current state; 0: the next one goes
  * alone. */
-static size_t take_run(struct vt_feed *f, const uint8_t *p, size_t len)
+static size_t run_length(struct vt_feed *f, const uint8_t *p, size_t len)
 {
     struct vt *v = f->v;
     size_t n = 0;
@@ -486,6 +504,42 @@ static size_t take_run(struct vt_feed *f, const uint8_t *p, size_t len)
     return n;
 }
 
+static size_t take_run(struct vt_feed *f, const uint8_t *p, size_t len)
+{
+    size_t n = run_length(f, p, len);
+
+    f->v->at += n;
+    return n;
+}
+
+/*
+ * A control sequence whose bytes are all there, which nearly all are: parsed without a look at the
+ * state for each byte, or only skipped if nobody wants it. Returns its length; 0: not one.
+ */
+static size_t take_csi(struct vt_feed *f, const uint8_t *p, size_t len)
+{
+    struct vt *v = f->v;
+    size_t n = 2;
+
+    if (v->state != VT_GROUND || v->need > 0 || len < 3 || p[0] != ESC || p[1] != '[')
+        return 0;
+    while (n < len && p[n] >= 0x20 && p[n] < 0x40)
+        n++;
+    if (n == len || p[n] < 0x40 || p[n] > 0x7e)
+        return 0;
+    if (f->ops->csi == NULL) {
+        v->at += n + 1;
+        return n + 1;
+    }
+    v->at++;
+    token_begin(f, ESC);
+    v->at += n;
+    v->state = VT_CSI_ENTRY;
+    for (size_t i = 2; i <= n; i++)
+        step_csi(f, p[i]);
+    return n + 1;
+}
+
 bool vt_is_plain(const struct vt *v, const void *bytes, size_t len)
 {
     return v->state == VT_GROUND && v->need == 0 && skip_text(bytes, len) == len;
@@ -496,6 +550,16 @@ static bool is_enough(const struct vt_feed *f)
     return f->ops->enough != NULL && f->ops->enough(f->arg);
 }
 
+static size_t take_byte(struct vt_feed *f, uint8_t c)
+{
+    f->v->at++;
+    if (c >= 0x80 || f->v->need > 0)
+        utf8_byte(f, c);
+    else
+        step(f, c);
+    return 1;
+}
+
 size_t vt_feed(struct vt *v, const struct vt_ops *ops, void *arg, const void *bytes, size_t len)
 {
     struct vt_feed f = {v, ops, arg};
@@ -503,18 +567,13 @@ size_t vt_feed(struct vt *v, const struct vt_ops *ops, void *arg, const void *by
     size_t i = 0;
 
     while (i < len) {
-        size_t n = take_run(&f, p + i, len - i);
+        size_t n = take_csi(&f, p + i, len - i);
 
+        if (n == 0)
+            n = take_run(&f, p + i, len - i);
+        if (n == 0)
+            n = take_byte(&f, p[i]);
         i += n;
-        v->at += n;
-        if (i == len || (n > 0 && is_enough(&f)))
-            break;
-        v->at++;
-        if (p[i] >= 0x80 || v->need > 0)
-            utf8_byte(&f, p[i]);
-        else
-            step(&f, p[i]);
-        i++;
         if (is_enough(&f))
             break;
     }

@@ -68,8 +68,12 @@ struct vt_ops {
     void (*string_put)(void *arg, const char *bytes, size_t len);
     /* ok: not cancelled. `end` is the byte that ended it: BEL, ESC (of ST), or 0x9c. */
     void (*string_end)(void *arg, const struct vt *v, bool ok, uint8_t end);
-    /* If neither text nor print is wanted, text is skipped at the speed of memory: only BEL, SO,
-     * SI and ESC are searched for, and `control` gets no others. */
+    /* If text is not wanted, it is skipped at the speed of memory, characters too: only ENQ, BEL,
+     * SO, SI and ESC are searched for, and `control` gets no others. */
+    /* As most terminals do: only ESC begins a sequence, so a C1 control is a character, and DCS,
+     * SOS, PM and APC (all VT_STRING_OTHER then) go on to their ST. xterm.js knows C1 controls, and
+     * ends the latter three and the head of a DCS at the first character beyond ASCII. */
+    bool esc_only;
     /* Called after each token and within long text: true stops the feed. NULL: everything is
      * consumed. */
     bool (*enough)(void *arg);

@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "transport/conn.h"
+#include "transport/conn_own.h"
 #include "transport/http_request.h"
 
 /* Keep-alive detects a vanished peer after about two minutes. */

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "transport/auth.h"
-#include "transport/conn.h"
+#include "transport/conn_own.h"
 
 #define ADDRESS_BYTES 16
 

@@ -8,13 +8,13 @@
  * again, in front of what follows.
  *
  * Sending accepts everything: one sendmsg() with the caller's memory, and only what the socket had
- * no room for is copied (`out`). Unsent bytes with `blocked` false are corked: they wait for more
- * in this turn, to be sent in one call.
+ * no room for is copied (`out`). Unsent bytes of a connection that is not blocked are corked: they
+ * wait for more in this turn, to be sent in one call.
  *
  * Ending has two steps. conn_end() may be called from anywhere, also deep inside a send; it only
  * stops events. The connection's task then calls the protocol's on_end, which notifies the owner,
  * and frees the connection at the end of the turn, when no function that uses the connection is on
- * the stack. So after any callback that may reach a user's code, check `ended` before continuing.
+ * the stack. So after any callback that may reach a user's code, check conn_is_ended() first.
  *
  * Owned by the server. Layer: transport.
  */
@@ -47,58 +47,7 @@ struct conn_proto {
     void (*on_cut)(struct conn *c);
 };
 
-struct conn {
-    struct list link;
-    struct http_server *server;
-    const struct listener *listener;
-    const struct conn_proto *proto;
-    void *owner; /* the protocol's */
-    struct watch *watch;
-    struct tls *tls; /* NULL: plain */
-    char *peer;      /* "127.0.0.1:4711" */
-    char *grant;     /* of the link that its last request used; NULL */
-    uint32_t token;  /* number of the token that authorised its last request; 0: none */
-    struct buf in;   /* received, not consumed */
-    struct buf out;  /* to be sent */
-    size_t behind;   /* appended to `out` since it is blocked */
-    uint64_t sent;   /* accepted by the kernel, in total */
-    uint64_t taken;  /* of that, what the peer's kernel had acknowledged at the last check */
-    /* Size of the next recv(): smaller after bytes that took long to handle. */
-    size_t read_size;
-    struct deadline deadline;
-    struct task task;
-    struct admitted admitted;
-    struct held_account account; /* what all of its parts hold */
-    struct peer_memory held;     /* of that: in, out and own_bytes */
-    size_t own_bytes;            /* of TLS and HTTP/2, while the peer is untrusted */
-    enum role trust;             /* the best role proved on it; ROLE_NONE: untrusted */
-    int fd;
-    int errnum;    /* why it ended, if known; 0 */
-    uid_t uid;     /* of a unix peer; (uid_t)-1 */
-    bool blocked;  /* the socket had no room */
-    bool paused;   /* the owner wants no bytes for now */
-    bool resume;   /* reading resumes at the end of this turn */
-    bool progress; /* the peer accepted buffered bytes; the reader of this flag clears it */
-    bool eof;
-    bool eof_waits; /* TLS: has arrived, but the owner has not consumed all bytes before it */
-    bool last;      /* on_last was called: no bytes follow the unread ones; set by the protocol */
-    bool shut;      /* our own direction is closed */
-    bool ended;
-    bool delivering;  /* on_bytes is on the stack */
-    bool has_request; /* a request, or part of one, has arrived; set by the protocol */
-    bool fresh;       /* accepted in this turn: its first bytes may have arrived with it */
-    bool tls_open;    /* the handshake is done: something was decrypted */
-    bool crowded;     /* accepted beyond the limit of connections: admission_allows() */
-    bool dialled;     /* we connected to the peer */
-    bool connecting;  /* not established yet: what is sent waits */
-    bool mute;        /* dialled: the peer accepts no more bytes, but is still read */
-    bool parting;     /* its end follows the current send: one packet carries both */
-};
-
 #define CONN_IOV_MAX 32
-/* Bytes kept while the owner consumes none: enough for some pipelined requests. Beyond it, reading
- * stops. */
-#define CONN_KEEP_BYTES (16 * 1024)
 
 /* Takes ownership of fd. */
 void conn_new(struct http_server *s, const struct listener *l, int fd, const struct sockaddr *peer,
@@ -120,6 +69,37 @@ void conn_dial_tls(struct conn *c, struct tls *t);
 const char *conn_why(const struct conn *c);
 void conn_free(struct conn *c); /* at once, after on_end; when the server is freed */
 
+/* --- what it is and where it stands --------------------------------------------- */
+bool conn_is_tls(const struct conn *c);
+bool conn_is_dialled(const struct conn *c);     /* we connected to the peer */
+bool conn_is_established(const struct conn *c); /* also true after its end */
+bool conn_is_ended(const struct conn *c);
+bool conn_is_blocked(const struct conn *c); /* the socket had no room */
+bool conn_is_paused(const struct conn *c);
+bool conn_is_mute(const struct conn *c);       /* the peer accepts no more bytes */
+bool conn_is_delivering(const struct conn *c); /* on_bytes is on the stack */
+bool conn_is_eof(const struct conn *c);        /* the peer's end was delivered */
+bool conn_is_last(const struct conn *c);       /* as the protocol set it */
+bool conn_has_request(const struct conn *c);
+bool conn_has_proto(const struct conn *c, const struct conn_proto *proto);
+struct http_server *conn_server(const struct conn *c);
+const struct listener *conn_listener(const struct conn *c);
+const char *conn_peer(const struct conn *c); /* "127.0.0.1:4711" */
+int conn_fd(const struct conn *c);           /* -1: ended */
+int conn_errnum(const struct conn *c);       /* why it ended, if known; 0 */
+enum deadline_kind conn_deadline(const struct conn *c);
+size_t conn_kept(const struct conn *c);   /* bytes received, but not consumed yet */
+size_t conn_unsent(const struct conn *c); /* bytes accepted, but not sent yet */
+void *conn_owner(const struct conn *c);
+void conn_set_owner(struct conn *c, void *owner); /* of the same protocol */
+/* For a protocol with on_writable: a dialled peer accepts no more bytes, but is still read. */
+void conn_set_mute(struct conn *c);
+/* on_last was called: no bytes follow the unread ones. */
+void conn_set_last(struct conn *c);
+/* A request, or part of one, has arrived. */
+void conn_set_has_request(struct conn *c);
+
+/* --- change it ------------------------------------------------------------------- */
 void conn_become(struct conn *c, const struct conn_proto *proto, void *owner);
 /* At most CONN_IOV_MAX - 1 parts. May end the connection. */
 void conn_send(struct conn *c, const struct iovec *iov, int count);
@@ -158,10 +138,5 @@ void conn_shutdown_write(struct conn *c); /* FIN, once nothing is buffered */
 /* For a protocol with on_writable: whether to wait for room. */
 void conn_set_blocked(struct conn *c, bool blocked);
 void conn_set_eof(struct conn *c); /* for a protocol with on_readable: nothing more to read */
-
-static inline bool conn_is_tls(const struct conn *c)
-{
-    return c->tls != NULL;
-}
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "transport/auth.h"
+#include "transport/conn_own.h"
 #include "transport/h2.h"
 #include "transport/http_request.h"
 #include "transport/origin.h"

@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "transport/conn_own.h"
 #include "transport/h2_own.h"
 
 bool h2_is_preface(const char *bytes, size_t len)
@@ -280,7 +281,7 @@ static bool pump(struct h2 *h2)
     const uint8_t *bytes;
     ssize_t n = 1;
 
-    while (!c->ended && !c->blocked && n > 0 && sent < share) {
+    while (!conn_is_ended(c) && !c->blocked && n > 0 && sent < share) {
         n = nghttp2_session_mem_send(h2->ng, &bytes);
         if (n > 0) {
             conn_cork(c, bytes, (size_t)n);
@@ -328,12 +329,12 @@ static void on_task(void *arg)
 
     bool more;
 
-    if (h2->c->ended)
+    if (conn_is_ended(h2->c))
         return;
     begin_requests(h2);
     turn_streams(h2);
     more = pump(h2);
-    if (h2->c->ended)
+    if (conn_is_ended(h2->c))
         return;
     if (h2->broken || is_over(h2)) {
         finish(h2);
@@ -387,7 +388,7 @@ static size_t on_bytes(struct conn *c, char *bytes, size_t len)
         log_info("closing connection to %s: peer stopped reading", c->peer);
         conn_end(c);
     }
-    if (!c->ended)
+    if (!conn_is_ended(c))
         h2_wake(h2);
     return len;
 }
@@ -458,7 +459,7 @@ void h2_begin(struct conn *c)
     }
     conn_time_head(c);
     conn_add_own_bytes(c, H2_CONNECTION_BYTES);
-    if (c->ended)
+    if (conn_is_ended(c))
         return;
     greet(h2);
     if (c->server->draining)

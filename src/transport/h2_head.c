@@ -23,7 +23,7 @@ static void fail(struct http1 *p, enum hf_code code, const char *detail)
     p->failed = true;
 }
 
-static unsigned method_of(const char *name, size_t len)
+unsigned http_method_of(const char *name, size_t len)
 {
     static const struct {
         const char *name;
@@ -79,7 +79,7 @@ static void put_pseudo(struct http1 *p, const char *name, size_t name_len, const
                        size_t value_len)
 {
     if (is_name(name, name_len, ":method")) {
-        p->method = method_of(value, value_len);
+        p->method = http_method_of(value, value_len);
         if (is_name(value, value_len, "CONNECT"))
             fail(p, HF_E_not_implemented, "This server is not a proxy.");
     } else if (is_name(name, name_len, ":path")) {

@@ -158,7 +158,7 @@ void h2_start(struct http_request *rq, int status, const char *type, struct http
 
 bool h2_ready(const struct h2_stream *s)
 {
-    return !s->full && !s->is_reset && !s->h2->c->ended;
+    return !s->full && !s->is_reset && !conn_is_ended(s->h2->c);
 }
 
 size_t h2_count_unsent(const struct h2_stream *s)
@@ -178,7 +178,7 @@ void h2_write(struct h2_stream *s, const struct iovec *iov, int count)
 
     for (int i = 0; i < count; i++)
         total += iov[i].iov_len;
-    if (s->is_reset || s->whole || s->h2->c->ended)
+    if (s->is_reset || s->whole || conn_is_ended(s->h2->c))
         return;
     if (s->full)
         s->behind += total;

@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "transport/conn_own.h"
 #include "transport/h2_own.h"
 
 struct h2_stream *h2_stream_new(struct h2 *h2, int32_t id)
@@ -112,7 +113,7 @@ static enum deadline_kind stream_deadline(const struct h2_stream *s)
 /* After each step: every step restarts the time-out. */
 void h2_stream_set_deadline(struct h2_stream *s)
 {
-    if (!s->h2->c->ended)
+    if (!conn_is_ended(s->h2->c))
         server_set_deadline(s->h2->c->server, &s->deadline, stream_deadline(s));
 }
 

@@ -39,6 +39,7 @@ enum http_method {
     HTTP_DELETE_M = 32,
     HTTP_OPTIONS_M = 64,
 };
+unsigned http_method_of(const char *name, size_t len); /* 0: unknown */
 
 enum role { ROLE_NONE, ROLE_WATCH, ROLE_TYPE, ROLE_OWN };
 const char *http_role_name(enum role role); /* "watch" */

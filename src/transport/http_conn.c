@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "transport/conn_own.h"
 #include "transport/h2.h"
 
 bool request_is_idle(const struct conn *c)
@@ -73,7 +74,7 @@ static bool http_next_request(struct conn *c, struct http_request *rq, bool more
 {
     bool keep = !rq->close, drain = !rq->body_done || more;
 
-    if (c->blocked || c->ended)
+    if (c->blocked || conn_is_ended(c))
         return false;
     request_release(rq);
     if (!keep)
@@ -177,14 +178,14 @@ static size_t http_on_bytes(struct conn *c, char *bytes, size_t len)
     if (!c->has_request && http_is_h2(c, bytes, len))
         return 0;
     while (http_round(c, bytes, len, &used)) {
-        if (c->ended || c->proto != &http_proto)
+        if (conn_is_ended(c) || c->proto != &http_proto)
             return used;
         if (c->owner == NULL && c->server->stats.bytes_out - sent_before > LIMIT_TURN_BYTES) {
             conn_resume_later(c); /* a peer that reads fast could pipeline requests for ever */
             break;
         }
     }
-    if (c->ended || c->proto != &http_proto)
+    if (conn_is_ended(c) || c->proto != &http_proto)
         return used;
     http_update_deadline(c);
     if (c->owner != NULL) {

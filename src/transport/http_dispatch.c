@@ -40,7 +40,7 @@ void request_give_up(struct http_request *rq, const struct hf_error *err)
 /* Its connection has ended, or its stream was reset, since it was queued. */
 static bool is_cut(const struct http_request *rq)
 {
-    return rq->c == NULL || rq->c->ended || (rq->h2 != NULL && h2_is_reset(rq->h2));
+    return rq->c == NULL || conn_is_ended(rq->c) || (rq->h2 != NULL && h2_is_reset(rq->h2));
 }
 
 static void request_on_call(void *arg)
@@ -111,7 +111,7 @@ void request_on_head(struct http_request *rq)
 {
     rq->server->stats.requests_total++;
     request_count_held(rq);
-    if (rq->c->ended)
+    if (conn_is_ended(rq->c))
         return;
     admission_progress(rq->c);
     rq->body_done = !http1_has_body(&rq->parser);
@@ -129,7 +129,7 @@ size_t request_deliver_body(struct http_request *rq, const char *bytes, size_t l
     size_t room = rq->body.cap - rq->body.off - rq->body.len, taken;
     struct hf_error err = {0};
 
-    if (rq->replied || rq->c->ended)
+    if (rq->replied || conn_is_ended(rq->c))
         return len;
     if (request_is_streamed(rq)) {
         rq->body_waits = true; /* unless the callback calls http_body_resume() */
@@ -162,7 +162,7 @@ size_t request_deliver_body(struct http_request *rq, const char *bytes, size_t l
 void request_on_done(struct http_request *rq)
 {
     rq->body_done = true;
-    if (!rq->replied && !rq->c->ended && !request_is_streamed(rq))
+    if (!rq->replied && !conn_is_ended(rq->c) && !request_is_streamed(rq))
         call_handler(rq);
 }
 

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "transport/conn_own.h"
 
 struct request_text {
     struct request_text *next;

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/log.h"
+#include "transport/conn_own.h"
 #include "transport/h2.h"
 #include "transport/http_request.h"
 
@@ -120,7 +121,7 @@ bool request_keeps_connection(const struct http_request *rq)
 {
     const struct http1 *p = &rq->parser;
 
-    if (rq->close || p->failed || !p->keep_alive || rq->server->draining || rq->c->eof)
+    if (rq->close || p->failed || !p->keep_alive || rq->server->draining || conn_is_eof(rq->c))
         return false;
     if (rq->body_done)
         return true;
@@ -244,7 +245,7 @@ void request_send_lent(struct http_request *rq)
     static char nothing[1];
     static const struct iovec none = {nothing, 0};
 
-    while (rq->lent_len > 0 && !rq->c->blocked && !rq->c->ended)
+    while (rq->lent_len > 0 && !rq->c->blocked && !conn_is_ended(rq->c))
         send_lent(rq, &none);
 }
 

@@ -16,7 +16,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "transport/conn.h"
+#include "transport/conn_own.h"
 #include "transport/deflate.h"
 #include "transport/h2.h"
 #include "transport/http_request.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "transport/conn_own.h"
 #include "transport/h2.h"
 #include "transport/http_request.h"
 
@@ -119,7 +120,7 @@ static void stream_on_head_task(void *arg)
     const struct http_stream_ops *ops = st->ops;
     void *owner = st->arg;
 
-    if (st->c->ended)
+    if (conn_is_ended(st->c))
         return; /* on_end or the HTTP/2 connection's end notifies the owner */
     stream_finish(st);
     ops->on_disconnect(owner);
@@ -165,14 +166,14 @@ struct http_stream *http_stream_start(struct http_request *rq, int status, const
 
 bool http_stream_ready(const struct http_stream *st)
 {
-    return st->h2 != NULL ? h2_ready(st->h2) : !st->c->blocked && !st->c->ended;
+    return st->h2 != NULL ? h2_ready(st->h2) : !st->c->blocked && !conn_is_ended(st->c);
 }
 
 static void stream_on_work(void *arg)
 {
     struct http_stream *st = arg;
 
-    if (st->ops != NULL && !st->c->ended)
+    if (st->ops != NULL && !conn_is_ended(st->c))
         st->ops->on_drain(st->arg);
 }
 
@@ -290,7 +291,7 @@ void http_stream_end(struct http_stream *st)
 {
     if (st->chunked && !st->head_only)
         stream_send_end(st);
-    if (st->c->ended && st->h2 == NULL)
+    if (conn_is_ended(st->c) && st->h2 == NULL)
         st->ops = NULL; /* freed with its connection, without notifying the owner */
     else
         stream_finish(st);

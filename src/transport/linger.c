@@ -5,7 +5,7 @@
  * When the peer may still be sending, c->owner is the connection itself, which means "drain".
  * Layer: transport.
  */
-#include "transport/conn.h"
+#include "transport/conn_own.h"
 
 static size_t ending_on_bytes(struct conn *c, char *bytes, size_t len)
 {
@@ -18,7 +18,7 @@ static void ending_on_drain(struct conn *c)
 {
     if (c->tls != NULL || c->owner != NULL)
         conn_shutdown_write(c);
-    if (c->owner == NULL || c->eof)
+    if (c->owner == NULL || conn_is_eof(c))
         conn_end(c);
     else
         conn_set_deadline(c, DEADLINE_LINGER);
@@ -51,17 +51,18 @@ static const struct conn_proto ending_proto = {
 
 void conn_finish(struct conn *c, bool drain)
 {
-    if (c->ended) { /* in its owner's on_end: no owner is left to notify */
+    if (conn_is_ended(c)) { /* in its owner's on_end: no owner is left to notify */
         conn_become(c, &ending_proto, NULL);
         return;
     }
     buf_wipe(&c->in);
-    conn_become(c, &ending_proto, drain && !c->eof ? c : NULL);
-    c->parting = true;
+    conn_become(c, &ending_proto, drain && !conn_is_eof(c) ? c : NULL);
+    if (c->state == CONN_OPEN)
+        conn_advance(c, CONN_PARTING);
     if (!c->blocked)
         conn_flush(c);
     if (c->blocked)
         conn_set_deadline(c, DEADLINE_STALL);
-    else if (!c->ended)
+    else if (!conn_is_ended(c))
         ending_on_drain(c);
 }

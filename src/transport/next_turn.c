@@ -5,7 +5,8 @@
  * One packet of a peer can request more than the loop should do before it serves other peers: 128
  * requests, or megabytes that the peer reads as fast as they are sent. Such a connection does its
  * share and defers the rest. Deferred connections continue in order, each with an equal share,
- * after the events of the other connections. Layer: transport.
+ * after the events of the other connections. Not base/work.h, which divides time and may leave an
+ * item for a later turn; docs/DESIGN.md, Heavy work, has the reasons. Layer: transport.
  */
 #include "transport/http_server.h"
 

@@ -9,7 +9,7 @@
 #include <assert.h>
 
 #include "base/log.h"
-#include "transport/conn.h"
+#include "transport/conn_own.h"
 
 void peer_memory_totals_init(struct held_totals *t)
 {
@@ -25,7 +25,7 @@ void peer_memory_account_init(struct held_account *a)
 /* An ended connection is freed in this turn, so it cannot release more. */
 static enum held_class class_of(const struct conn *c)
 {
-    if (c == NULL || c->dialled || c->ended || c->trust == ROLE_OWN)
+    if (c == NULL || c->dialled || conn_is_ended(c) || c->trust == ROLE_OWN)
         return HELD_OWN;
     return c->trust == ROLE_NONE ? HELD_UNTRUSTED : HELD_WEAK;
 }

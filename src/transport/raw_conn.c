@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "transport/conn_own.h"
 #include "transport/http_request.h"
 
 struct raw {
@@ -29,7 +30,7 @@ static size_t raw_on_bytes(struct conn *c, char *bytes, size_t len)
         return 0;
     c->paused = true; /* unless the callback calls raw_resume() */
     taken = r->ops->on_data(r->arg, bytes, len);
-    if (c->ended || c->proto != &raw_proto)
+    if (conn_is_ended(c) || c->proto != &raw_proto)
         return len; /* closed by its owner; r is dead */
     if (taken < len)
         return taken;
@@ -105,7 +106,7 @@ struct raw *raw_accept(struct http_request *rq, const char *protocol, const stru
 
 bool raw_ready(const struct raw *r)
 {
-    return !r->c->blocked && !r->c->ended;
+    return !r->c->blocked && !conn_is_ended(r->c);
 }
 
 void raw_write(struct raw *r, const struct iovec *iov, int count)
@@ -126,7 +127,7 @@ uint64_t raw_count_taken(struct raw *r)
 
 void raw_set_held(struct raw *r, size_t bytes)
 {
-    if (!r->c->ended)
+    if (!conn_is_ended(r->c))
         peer_memory_set(&r->held, r->c, bytes);
 }
 
@@ -138,7 +139,7 @@ void raw_resume(struct raw *r)
 void raw_shutdown(struct raw *r)
 {
     r->shut = true;
-    if (r->c->ended || r->c->blocked)
+    if (conn_is_ended(r->c) || r->c->blocked)
         return;
     conn_flush(r->c);
     if (!r->c->blocked)
@@ -149,7 +150,7 @@ void raw_close(struct raw *r)
 {
     struct conn *c = r->c;
 
-    if (c->ended) {
+    if (conn_is_ended(c)) {
         r->ops = NULL; /* freed with its connection, without notifying the owner */
         return;
     }

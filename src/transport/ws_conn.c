@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "transport/conn_own.h"
 #include "transport/deflate.h"
 #include "transport/ws_codec.h"
 
@@ -51,7 +52,7 @@ static const struct conn_proto ws_proto;
 
 static bool ws_is_closed(const struct ws *ws, const struct conn *c)
 {
-    return c->ended || c->proto != &ws_proto || c->owner != ws;
+    return conn_is_ended(c) || c->proto != &ws_proto || c->owner != ws;
 }
 
 static void ws_free(struct ws *ws)
@@ -101,7 +102,7 @@ void ws_send(struct ws *ws, enum ws_opcode opcode, const struct iovec *iov, int 
     const struct buf *packed;
     struct iovec one;
 
-    if (ws->closing || ws->c->ended)
+    if (ws->closing || conn_is_ended(ws->c))
         return;
     packed = ws_deflate(ws, iov, count);
     if (packed == NULL) {
@@ -121,7 +122,7 @@ void ws_send_text(struct ws *ws, const char *text, size_t len)
 
 void ws_ping(struct ws *ws)
 {
-    if (!ws->closing && !ws->c->ended)
+    if (!ws->closing && !conn_is_ended(ws->c))
         ws_send_frame(ws, WS_OP_PING, false, NULL, 0);
 }
 
@@ -142,7 +143,7 @@ uint64_t ws_count_sent(struct ws *ws)
 {
     uint64_t count = conn_count_sent(ws->c);
 
-    if (count > ws->requested && !ws->closing && !ws->c->ended && !ws->c->blocked)
+    if (count > ws->requested && !ws->closing && !conn_is_ended(ws->c) && !ws->c->blocked)
         ws_request_receipt(ws, count);
     return count;
 }
@@ -179,7 +180,7 @@ static bool ws_take_receipt(struct ws *ws, const struct ws_piece *piece)
 
 bool ws_ready(const struct ws *ws)
 {
-    return !ws->c->blocked && !ws->c->ended && !ws->closing;
+    return !ws->c->blocked && !conn_is_ended(ws->c) && !ws->closing;
 }
 
 size_t ws_held(const struct ws *ws)
@@ -206,7 +207,7 @@ static void ws_send_close(struct ws *ws, int code, const char *reason)
 
 void ws_close(struct ws *ws, int code, const char *reason)
 {
-    if (ws->closing || ws->c->ended)
+    if (ws->closing || conn_is_ended(ws->c))
         return;
     ws_send_close(ws, code, reason != NULL ? reason : "");
     ws->closing = true;
@@ -236,7 +237,7 @@ void ws_set_trusted(struct ws *ws, enum role role)
 
 void ws_pause(struct ws *ws)
 {
-    if (ws->closing || ws->c->ended)
+    if (ws->closing || conn_is_ended(ws->c))
         return;
     ws->paused = true;
     conn_pause(ws->c);

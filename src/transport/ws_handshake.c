@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "transport/conn_own.h"
 #include "transport/deflate.h"
 #include "transport/ws_accept.h"
 #include "transport/ws_conn.h"

@@ -257,29 +257,24 @@ static bool on_keeper_message(struct vault *v, const struct v_message *m, const 
     }
 }
 
-static void close_all(const int *fds, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        close(fds[i]);
-}
-
 /* 1: handled one; 0: none available; -1: the channel is closed, or the message was malformed. */
 static int read_keeper(struct vault *v)
 {
     struct v_message m;
-    int fds[V_PUT_MAX];
-    size_t fd_count;
-    int rc = vault_receive(v->own.channel_fd, &m, fds, &fd_count);
+    struct fd_message attached;
+    int rc = vault_receive(v->own.channel_fd, &m, &attached);
     const char *fault;
+    size_t had;
 
     if (rc <= 0)
         return rc < 0 ? -1 : 0;
-    fault = store_fault(&m, fd_count);
-    if (fault == NULL && on_keeper_message(v, &m, fds))
+    had = attached.fd_count;
+    fault = store_fault(&m, had);
+    if (fault == NULL && on_keeper_message(v, &m, attached.fds))
         return 1;
-    close_all(fds, fd_count);
+    fd_message_close(&attached);
     /* Descriptors were lost because our table is full: continue without them. */
-    if (m.type == V_PUT && fd_count < m.count && m.count <= V_PUT_MAX) {
+    if (m.type == V_PUT && had < m.count && m.count <= V_PUT_MAX) {
         log_error("cannot keep the descriptors of a process: too many are open");
         return 1;
     }
@@ -509,13 +504,12 @@ static bool on_client_message(struct vault *v, int fd, const struct v_message *m
 static void on_client(struct vault *v, size_t i)
 {
     struct v_message m;
-    int fds[V_PUT_MAX];
-    size_t fd_count;
-    int rc = vault_receive(v->clients[i], &m, fds, &fd_count);
+    struct fd_message attached;
+    int rc = vault_receive(v->clients[i], &m, &attached);
 
-    if (rc > 0 &&
-        (store_fault(&m, fd_count) != NULL || !on_client_message(v, v->clients[i], &m, fds))) {
-        close_all(fds, fd_count);
+    if (rc > 0 && (store_fault(&m, attached.fd_count) != NULL ||
+                   !on_client_message(v, v->clients[i], &m, attached.fds))) {
+        fd_message_close(&attached);
         rc = -EPROTO;
     }
     if (rc < 0)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/fd_message.h"
 #include "vault/guard.h"
 #include "vault/ledger.h"
 #include "vault/vault_proto.h"
@@ -94,8 +95,8 @@ void vault_fini(struct vault *v);
 int vault_connect(const char *name);
 /* One packet. `fds` may be NULL. 0 or -errno. */
 int vault_send(int fd, const struct v_message *m, const int *fds);
-/* 1: received; 0: none available; -errno. Attached descriptors are in fds (V_PUT_MAX). */
-int vault_receive(int fd, struct v_message *m, int *fds, size_t *fd_count);
+/* 1: received; 0: none available; -errno. */
+int vault_receive(int fd, struct v_message *m, struct fd_message *attached);
 
 /* In a keeper that was executed: false if there is no vault. */
 bool vault_ends_from_env(struct vault_ends *out);

@@ -29,75 +29,23 @@
 
 /* --- one packet ----------------------------------------------------------------- */
 
-union vault_control {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(sizeof(int) * V_PUT_MAX)];
-};
-
 int vault_send(int fd, const struct v_message *m, const int *fds)
 {
-    struct iovec iov = {.iov_base = (void *)(uintptr_t)m, .iov_len = sizeof *m};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    union vault_control control;
+    const struct iovec iov = {(void *)(uintptr_t)m, sizeof *m};
 
-    if (fds != NULL) {
-        struct cmsghdr *c;
-
-        memset(&control, 0, sizeof control);
-        msg.msg_control = &control;
-        msg.msg_controllen = CMSG_SPACE(sizeof(int) * m->count);
-        c = CMSG_FIRSTHDR(&msg);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int) * m->count);
-        memcpy(CMSG_DATA(c), fds, sizeof(int) * m->count);
-    }
-    while (sendmsg(fd, &msg, MSG_NOSIGNAL) < 0) {
-        if (errno != EINTR)
-            return -errno;
-    }
-    return 0;
+    return fd_message_send(fd, &iov, 1, fds, fds != NULL ? m->count : 0);
 }
 
-static void collect_fds(struct msghdr *msg, int *fds, size_t *fd_count)
+/* The descriptors are inheritable, as those of the store must be. */
+int vault_receive(int fd, struct v_message *m, struct fd_message *attached)
 {
-    *fd_count = 0;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
-        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    int rc = fd_message_receive(fd, m, sizeof *m, V_PUT_MAX, true, attached);
 
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        memcpy(fds + *fd_count, CMSG_DATA(c), count * sizeof(int));
-        *fd_count += count;
+    if (rc > 0 && attached->len != sizeof *m) {
+        fd_message_close(attached);
+        rc = -EMSGSIZE;
     }
-}
-
-/* The descriptors are inheritable, as those of the store must be. If the peer closed without
- * reading everything, the kernel reports ECONNRESET once, ahead of the packets that the peer had
- * sent. */
-int vault_receive(int fd, struct v_message *m, int *fds, size_t *fd_count)
-{
-    struct iovec iov = {.iov_base = m, .iov_len = sizeof *m};
-    union vault_control control;
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = &control,
-                         .msg_controllen = sizeof control};
-    ssize_t n;
-
-    do
-        n = recvmsg(fd, &msg, MSG_DONTWAIT);
-    while (n < 0 && (errno == EINTR || errno == ECONNRESET));
-    *fd_count = 0;
-    if (n < 0)
-        return errno == EAGAIN || errno == ENOMEM ? 0 : -errno; /* the packet stays queued */
-    collect_fds(&msg, fds, fd_count);
-    if (n == sizeof *m && !(msg.msg_flags & MSG_TRUNC))
-        return 1;
-    for (size_t i = 0; i < *fd_count; i++)
-        close(fds[i]);
-    *fd_count = 0;
-    return n == 0 ? -EPIPE : -EPROTO;
+    return rc == -EMSGSIZE ? -EPROTO : rc;
 }
 
 /* --- the name ------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the documents promise is what the program does: the OpenAPI document against the routes, SECURITY.md against limits.h.
+// What the documents promise is what the program does: the OpenAPI document against the routes, SECURITY.md against limits.h
+// and the dialects' headers of limits.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -97,7 +98,7 @@ describe('SECURITY.md', () => {
     const rows = [...read('SECURITY.md').matchAll(/^\| (.+?) \| ([\d,]+) (\S+) \| `([A-Z][A-Z0-9_]+)` \| (.+?) \|$/gm)].map((m) => ({ what: m[1], number: Number(m[2].replaceAll(',', '')), unit: m[3], name: m[4], tests: m[5] }));
     const FACTOR = { B: 1, KiB: 1 << 10, MiB: 1 << 20, GiB: 1 << 30, TiB: 2 ** 40, ms: 1, s: 1000, min: 60000, '': 1 };
 
-    it('states bounds that are those of limits.h', () => {
+    it('states bounds that are those of the headers', () => {
         assert.ok(rows.length >= 25, `${rows.length} rows`);
         for (const r of rows) assert.equal(r.number * (FACTOR[r.unit] ?? 1), limit(r.name), `${r.name}: ${r.number} ${r.unit}`);
         assert.equal(new Set(rows.map((r) => r.name)).size, rows.length, 'a bound is there twice');

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// limits.mjs - bounds that the tests hold the daemon to, read from src/base/limits.h
+// limits.mjs - bounds that the tests hold the daemon to, read from src/base/limits.h and the dialects' headers
 
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const header = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../src/base/limits.h');
-const source = fs.readFileSync(header, 'utf8').replace(/\s*\\\n\s*/g, ' '); // some definitions take two lines
+const src = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../src');
+const headers = ['base/limits.h', ...fs.readdirSync(path.join(src, 'dialects')).map((name) => `dialects/${name}/${name}_limits.h`)];
+const source = headers
+    .map((file) => path.join(src, file))
+    .filter((file) => fs.existsSync(file))
+    .map((file) => fs.readFileSync(file, 'utf8'))
+    .join('\n')
+    .replace(/\s*\\\n\s*/g, ' '); // some definitions take two lines
 
 /** The value of a limit: products and shifts of whole numbers only. */
 export function limit(name) {

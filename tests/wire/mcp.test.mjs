@@ -208,6 +208,10 @@ withDaemon('mcp on the wire', {}, (d) => {
         assert.equal(by.get('b').result.structuredContent.output, 'b\n');
         assert.equal(by.get('c').error.code, -32601);
         assert.equal((await post(d, [notification('x'), notification('y')], { session })).status, 202);
+        const slow = request('slow', 'tools/call', { name: 'run_command', arguments: { command: 'sleep 322' } });
+        const none = await post(d, [slow, notification('notifications/cancelled', { requestId: 'slow' })], { session });
+        assert.equal(none.type, SSE, 'a request was cancelled, so there is a reply, which is empty');
+        assert.equal(none.text, '');
         checkError(await post(d, [], { session }), 400, -32600);
         checkError(await post(d, Array(limit('LIMIT_MCP_BATCH') + 1).fill(request(1, 'ping')), { session }), 400, -32600);
         const many = await post(d, Array.from({ length: limit('LIMIT_MCP_BATCH') }, (_, i) => request(i, 'ping')), { session });

@@ -33,11 +33,9 @@ enum { POLL_SIGNAL, POLL_STDIN, POLL_STDOUT, POLL_STDERR, POLL_TAPS, POLL_COUNT 
 static void leave(struct attach *a)
 {
     struct attach_conn *l = &a->taps[0];
-    struct buf json = {0};
 
     if (l->up) {
-        buf_puts(&json, "{\"type\":\"detach\"}");
-        attach_conn_send_message(l, &json);
+        attach_conn_send_json(l, "{\"type\":\"detach\"}");
         client_conn_flush_all(&l->ws.wire, LEAVE_MS);
     }
     a->left = true;

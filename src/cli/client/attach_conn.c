@@ -5,6 +5,7 @@
  * Layer: cli.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -146,13 +147,6 @@ void attach_conn_lost(struct attach *a, struct attach_conn *l)
     l->retry_at_ms = now + next_delay(l);
 }
 
-static void give_up(struct attach *a, const struct hf_error *err)
-{
-    user_terminal_restore();
-    command_complain(a->call, CLI_NO_DAEMON, "the connection is lost for good: %s", err->detail);
-    attach_end(a, CLI_NO_DAEMON);
-}
-
 static void tap_try(struct attach *a, struct attach_conn *l, uint64_t now)
 {
     struct hf_error err = {0};
@@ -165,7 +159,7 @@ static void tap_try(struct attach *a, struct attach_conn *l, uint64_t now)
     } else {
         l->retry_at_ms = clock_mono_ms() + next_delay(l);
         if (a->down_ms != 0 && now - a->down_ms >= (uint64_t)a->o->retry_ms)
-            give_up(a, &err);
+            attach_fail(a, "the connection is lost for good: ", err.detail);
     }
 }
 
@@ -273,29 +267,30 @@ void attach_conn_receive(struct attach *a, struct attach_conn *l)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-void attach_conn_send_message(struct attach_conn *l, struct buf *json)
+void attach_conn_send_json(struct attach_conn *l, const char *fmt, ...)
 {
-    client_ws_send(&l->ws, WS_OP_TEXT, buf_data(json), json->len);
-    buf_fini(json);
+    char json[160];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(json, sizeof json, fmt, ap);
+    va_end(ap);
+    client_ws_send(&l->ws, WS_OP_TEXT, json, strlen(json));
 }
 
 void attach_send_signal(struct attach *a, const char *name, const char *target)
 {
-    struct buf json = {0};
-
-    buf_printf(&json, "{\"type\":\"signal\",\"signal\":\"%s\",\"target\":\"%s\"}", name, target);
-    attach_conn_send_message(&a->taps[0], &json);
+    attach_conn_send_json(&a->taps[0], "{\"type\":\"signal\",\"signal\":\"%s\",\"target\":\"%s\"}",
+                          name, target);
 }
 
 void attach_send_size(struct attach *a)
 {
-    struct buf json = {0};
     uint16_t rows, cols;
 
-    if (a->o->read_only || !a->o->raw || !a->taps[0].up || !user_terminal_size(&rows, &cols))
-        return;
-    buf_printf(&json, "{\"type\":\"resize\",\"rows\":%u,\"cols\":%u}", rows, cols);
-    attach_conn_send_message(&a->taps[0], &json);
+    if (!a->o->read_only && a->o->raw && a->taps[0].up && user_terminal_size(&rows, &cols))
+        attach_conn_send_json(&a->taps[0], "{\"type\":\"resize\",\"rows\":%u,\"cols\":%u}", rows,
+                              cols);
 }
 
 void attach_send_input(struct attach *a)
@@ -311,10 +306,7 @@ void attach_send_input(struct attach *a)
            (n = unsent_input_next(&a->typed, INPUT_FRAME_BYTES, &bytes)) > 0)
         client_ws_send(&l->ws, WS_OP_BINARY, bytes, n);
     if (unsent_input_eof_is_due(&a->typed)) {
-        struct buf json = {0};
-
-        buf_puts(&json, "{\"type\":\"eof\"}");
-        attach_conn_send_message(l, &json);
+        attach_conn_send_json(l, "{\"type\":\"eof\"}");
         a->typed.eof_sent = true;
     }
 }
@@ -326,11 +318,10 @@ void attach_send_input(struct attach *a)
 void attach_send_ack(struct attach *a)
 {
     uint64_t written = a->at - (a->sinks[0].buf.len + a->sinks[1].buf.len);
-    struct buf json = {0};
 
     if (!a->ack || !a->taps[0].up || written <= a->acked || written > a->at)
         return;
     a->acked = written;
-    buf_printf(&json, "{\"type\":\"ack\",\"offset\":%llu}", (unsigned long long)written);
-    attach_conn_send_message(&a->taps[0], &json);
+    attach_conn_send_json(&a->taps[0], "{\"type\":\"ack\",\"offset\":%llu}",
+                          (unsigned long long)written);
 }

@@ -67,7 +67,8 @@ void attach_conn_receive(struct attach *a, struct attach_conn *l);
 /* Restarts the silence timer: bytes were received, or we are not reading at present. */
 void attach_conn_is_heard(struct attach_conn *l);
 void attach_conn_lost(struct attach *a, struct attach_conn *l);
-void attach_conn_send_message(struct attach_conn *l, struct buf *json); /* and frees it */
+void attach_conn_send_json(struct attach_conn *l, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 void attach_send_signal(struct attach *a, const char *name, const char *target);
 void attach_send_size(struct attach *a);
 void attach_send_input(struct attach *a);
@@ -80,5 +81,7 @@ void attach_take_close(struct attach *a, struct attach_conn *l, const struct wso
 /* Prints a message of the client itself among the output. */
 void attach_say(struct attach *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void attach_end(struct attach *a, int code); /* leaves the loop */
+/* The same with CLI_NO_DAEMON, after an error message on a restored terminal. */
+void attach_fail(struct attach *a, const char *what, const char *detail);
 
 #endif

@@ -22,6 +22,12 @@ void attach_end(struct attach *a, int code)
     a->code = code;
 }
 
+void attach_fail(struct attach *a, const char *what, const char *detail)
+{
+    user_terminal_restore();
+    attach_end(a, command_complain(a->call, CLI_NO_DAEMON, "%s%s", what, detail));
+}
+
 /* --- messages of the client -------------------------------------------------------------- */
 
 /* In full-screen mode, use the last line, where the message does not scroll the screen. */
@@ -144,10 +150,7 @@ static void on_exit_message(struct attach *a, const json_t *m)
         attach_end(a, a->o->zero_exit ? CLI_OK : (int)json_integer_value(code));
         return;
     }
-    user_terminal_restore();
-    command_complain(a->call, CLI_NO_DAEMON,
-                     "the process has ended, but its exit status is unknown");
-    attach_end(a, CLI_NO_DAEMON);
+    attach_fail(a, "the process has ended, but its exit status is unknown", "");
 }
 
 static void on_error(struct attach *a, const json_t *m)
@@ -206,33 +209,34 @@ void attach_take_message(struct attach *a, struct attach_conn *l, const char *te
 
 /* --- the other side closes ------------------------------------------------------------------- */
 
-static void ended_by_daemon(struct attach *a, const char *why)
+/* Why the connection will not be reopened; NULL: it may be. */
+static const char *final_reason(const struct attach *a, int code)
 {
-    user_terminal_restore();
-    command_complain(a->call, CLI_NO_DAEMON, "%s", why);
-    attach_end(a, CLI_NO_DAEMON);
+    switch (code) {
+    case 4404:
+        return a->placed ? "the process is gone: the daemon was restarted"
+                         : "no such process; holdfast ps -a lists them";
+    case 4401: return "the token was replaced; attach again with the new one";
+    case 4410: return "this link has expired or was revoked; request a new one";
+    default: return NULL;
+    }
 }
 
 void attach_take_close(struct attach *a, struct attach_conn *l, const struct wsock_item *item)
 {
+    const char *final = final_reason(a, item->code);
     char reason[160];
 
-    snprintf(reason, sizeof reason, "the daemon closed the connection: %.*s (%d)", (int)item->len,
-             item->bytes, item->code);
+    snprintf(reason, sizeof reason, "%.*s (%d)", (int)item->len, item->bytes, item->code);
     if (l->ended || a->left) {
         attach_conn_lost(a, l);
         if (a->left)
             attach_end(a, CLI_OK);
-    } else if (item->code == 4404) {
-        ended_by_daemon(a, a->placed ? "the process is gone: the daemon was restarted"
-                                     : "no such process; holdfast ps -a lists them");
-    } else if (item->code == 4401) {
-        ended_by_daemon(a, "the token was replaced; attach again with the new one");
-    } else if (item->code == 4410) {
-        ended_by_daemon(a, "this link has expired or was revoked; request a new one");
+    } else if (final != NULL) {
+        attach_fail(a, final, "");
     } else if (item->code == WS_CODE_POLICY || item->code == WS_CODE_INTERNAL ||
                (item->code == WS_CODE_NORMAL && l->output)) {
-        ended_by_daemon(a, reason);
+        attach_fail(a, "the daemon closed the connection: ", reason);
     } else {
         attach_conn_lost(a, l);
     }

@@ -36,9 +36,7 @@ int client_conn_flush(struct client_conn *w);   /* 0: all sent; -EAGAIN: some le
 int client_conn_receive(struct client_conn *w); /* > 0; 0: end of stream; -EAGAIN; -errno */
 /* Waits for poll events, at most timeout_ms (-1: forever): 0, -ETIMEDOUT, -errno. */
 int client_conn_wait(const struct client_conn *w, short events, int timeout_ms);
+int client_conn_wait_until(const struct client_conn *w, short events, uint64_t end_mono_ms);
 int client_conn_flush_all(struct client_conn *w, int timeout_ms);
-
-/* client_dial.c: a connected, non-blocking socket, or -errno and err. */
-int client_conn_dial(const struct daemon_address *p, int timeout_ms, struct hf_error *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/limits.h"
 
@@ -73,10 +74,10 @@ static int send_request(struct client_conn *w, const struct daemon_address *p,
     return rc == -EPIPE || rc == -ECONNRESET ? 0 : rc;
 }
 
-/* The next event; reads as needed. The end of the connection is HTTP1_DONE or HTTP1_ERROR. */
-static int next_event(struct fetch_stream *s, int timeout_ms)
+int fetch_event(struct fetch_stream *s, int timeout_ms)
 {
     struct client_conn *w = &s->wire;
+    uint64_t end = timeout_ms < 0 ? UINT64_MAX : clock_mono_ms() + (uint64_t)timeout_ms;
 
     buf_drop(&w->in, s->taken);
     s->taken = 0;
@@ -90,7 +91,7 @@ static int next_event(struct fetch_stream *s, int timeout_ms)
         buf_drop(&w->in, s->taken);
         s->taken = 0;
         rc = client_conn_receive(w);
-        if (rc == -EAGAIN && (rc = client_conn_wait(w, POLLIN, timeout_ms)) == 0)
+        if (rc == -EAGAIN && (rc = client_conn_wait_until(w, POLLIN, end)) == 0)
             continue;
         if (rc == -ETIMEDOUT)
             return rc;
@@ -126,7 +127,7 @@ int fetch_open(struct fetch_stream *s, const struct daemon_address *p,
         return rc;
     rc = send_request(&s->wire, p, request);
     if (rc == 0)
-        rc = next_event(s, -1);
+        rc = fetch_event(s, -1);
     if (rc == HTTP1_HEAD)
         return s->response.status;
     rc = no_response(p, rc, err);
@@ -136,7 +137,7 @@ int fetch_open(struct fetch_stream *s, const struct daemon_address *p,
 
 ssize_t fetch_next(struct fetch_stream *s, const char **piece, int timeout_ms)
 {
-    int rc = next_event(s, timeout_ms);
+    int rc = fetch_event(s, timeout_ms);
 
     if (rc == HTTP1_DONE)
         return 0;
@@ -197,7 +198,7 @@ int fetch_call(const struct daemon_address *p, const struct fetch_request *reque
 
 void fetch_reply_fini(struct fetch_reply *r)
 {
-    json_decref(r->json);
+    json_free_secret(r->json);
     buf_wipe(&r->body);
     *r = (struct fetch_reply){0};
 }

@@ -48,6 +48,9 @@ void fetch_reply_fini(struct fetch_reply *r);
 /* Reads the head of the response: returns its status, or -errno and err. */
 int fetch_open(struct fetch_stream *s, const struct daemon_address *p,
                const struct fetch_request *request, struct hf_error *err);
+/* The next event of the response, reading as needed within timeout_ms (-1: forever); -ETIMEDOUT,
+ * -errno. The end of the connection is HTTP1_DONE or -ECONNRESET. */
+int fetch_event(struct fetch_stream *s, int timeout_ms);
 /* The next piece of the body, valid until the next call: its length; 0: the end; -ETIMEDOUT;
  * -errno. */
 ssize_t fetch_next(struct fetch_stream *s, const char **piece, int timeout_ms);

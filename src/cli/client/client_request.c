@@ -4,11 +4,13 @@
  */
 #include "cli/client/client_request.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/client/client_print.h"
 
 #define ID_LENGTH 25 /* "proc_" and 20 more */
 #define REQUEST_TRIES 6
@@ -137,14 +139,11 @@ int request_open(const struct client_call *call, const struct fetch_request *wha
     return rc;
 }
 
-int request_with(const struct client_call *call, const struct fetch_request *what,
-                 struct fetch_reply *out)
+int request_check(const struct client_call *call, int rc, const struct hf_error *err,
+                  struct fetch_reply *out)
 {
-    struct hf_error err = {0};
-    int rc = request_call(call, what, out, &err);
-
     if (rc < 0)
-        return request_print_unreachable(call, &err);
+        return request_print_unreachable(call, err);
     if (out->status / 100 == 2)
         return CLI_OK;
     rc = request_print_problem(call, out);
@@ -152,16 +151,94 @@ int request_with(const struct client_call *call, const struct fetch_request *wha
     return rc;
 }
 
+int request_with(const struct client_call *call, const struct fetch_request *what,
+                 struct fetch_reply *out)
+{
+    struct hf_error err = {0};
+    int rc = request_call(call, what, out, &err);
+
+    return request_check(call, rc, &err, out);
+}
+
+int request_stream(const struct client_call *call, const struct fetch_request *what,
+                   struct fetch_stream *out)
+{
+    fetch_autoreply struct fetch_reply r = {0};
+    struct hf_error err = {0};
+    int rc = request_open(call, what, out, &err);
+
+    if (rc < 0)
+        return request_print_unreachable(call, &err);
+    if (rc == 200)
+        return CLI_OK;
+    fetch_rest(out, &r);
+    fetch_close(out);
+    return request_print_problem(call, &r);
+}
+
 int request(const struct client_call *call, const char *method, const char *path,
             const struct buf *json_body, struct fetch_reply *out)
 {
+    fetch_autoreply struct fetch_reply own = {0};
     struct fetch_request what = {.method = method, .path = path};
+    int rc;
 
     if (json_body != NULL) {
         what.body = buf_data(json_body);
         what.body_len = json_body->len;
     }
-    return request_with(call, &what, out);
+    rc = request_with(call, &what, out != NULL ? out : &own);
+    if (rc == CLI_OK && out == NULL)
+        print_value(call, own.json);
+    return rc;
+}
+
+/* The option at the front of the names, and its value; the names advance. NULL: no more. */
+static const struct opt *next_option(const struct client_call *call, const char **names,
+                                     const void **value)
+{
+    const struct opt *o = call->command->opts;
+    size_t len = strcspn(*names, " ");
+
+    if (len == 0)
+        return NULL;
+    while (strlen(o->member) != len || memcmp(o->member, *names, len) != 0) {
+        o++;
+        assert(o < call->command->opts + call->command->opt_count);
+    }
+    *names += len + strspn(*names + len, " ");
+    *value = (const char *)call->args + o->offset;
+    return o;
+}
+
+void request_put_options(const struct client_call *call, const char *names, struct json_out *out)
+{
+    const void *value;
+    const struct opt *o;
+
+    while ((o = next_option(call, &names, &value)) != NULL) {
+        if (o->kind == OPT_IS_TEXT && *(const char *const *)value != NULL)
+            json_kstr(out, o->member, *(const char *const *)value);
+        else if (o->kind == OPT_IS_FLAG && *(const bool *)value)
+            json_kbool(out, o->member, true);
+        else if (o->kind >= OPT_IS_NUMBER && *(const int64_t *)value > 0)
+            json_kint(out, o->member, *(const int64_t *)value);
+    }
+}
+
+void request_put_query(const struct client_call *call, const char *names, struct buf *path)
+{
+    const void *value;
+    const struct opt *o;
+
+    while ((o = next_option(call, &names, &value)) != NULL) {
+        const char *text = *(const char *const *)value;
+
+        if (text == NULL)
+            continue;
+        buf_printf(path, "%c%s=", strchr(buf_cstr(path), '?') != NULL ? '&' : '?', o->member);
+        fetch_escape(path, text);
+    }
 }
 
 int request_exit_code(const struct client_call *call, const json_t *ended)
@@ -221,7 +298,7 @@ static int name_by_list(const struct client_call *call, const char *name, struct
         name);
 }
 
-int request_name_process(const struct client_call *call, const char *name, struct buf *out)
+static int name_process(const struct client_call *call, const char *name, struct buf *out)
 {
     struct fetch_request get = {.method = "GET"};
     struct hf_error err = {0};
@@ -263,7 +340,7 @@ int request_process_path(const struct client_call *call, const char *name, struc
     int rc;
 
     buf_puts(out, "/v1/processes/");
-    rc = request_name_process(call, name, out);
+    rc = name_process(call, name, out);
     buf_puts(out, rest);
     return rc;
 }

@@ -13,11 +13,18 @@
 #include "cli/client/command.h"
 
 /* Sends a request; any 2xx is success. Otherwise prints the error and returns its exit code. `out`
- * is valid, and must be freed, only on success. */
+ * is valid, and must be freed, only on success; NULL: prints the reply with --json or --format. */
 int request(const struct client_call *call, const char *method, const char *path,
             const struct buf *json_body, struct fetch_reply *out);
 int request_with(const struct client_call *call, const struct fetch_request *what,
                  struct fetch_reply *out);
+
+/*
+ * The options of the command that were given, by the names of their members, which are those of the
+ * API's fields: as members of an object, or in the query of a path.
+ */
+void request_put_options(const struct client_call *call, const char *names, struct json_out *o);
+void request_put_query(const struct client_call *call, const char *names, struct buf *path);
 
 /* The same for "/v1/processes/ID" and `rest`, with a user's name for the process. */
 int request_process(const struct client_call *call, const char *method, const char *name,
@@ -32,7 +39,13 @@ int request_call(const struct client_call *call, const struct fetch_request *wha
                  struct fetch_reply *out, struct hf_error *err);
 int request_open(const struct client_call *call, const struct fetch_request *what,
                  struct fetch_stream *out, struct hf_error *err);
-/* For callers with their own retry loop. Zero it first. */
+/* Opens a stream and prints errors: CLI_OK for a 200, else an exit code and nothing to close. */
+int request_stream(const struct client_call *call, const struct fetch_request *what,
+                   struct fetch_stream *out);
+/* Checks the result of fetch_call() as request_with() does, for callers with a retry loop. */
+int request_check(const struct client_call *call, int rc, const struct hf_error *err,
+                  struct fetch_reply *out);
+/* For the same. Zero it first. */
 struct request_tries {
     unsigned count;
     uint64_t began_ms;
@@ -49,11 +62,9 @@ int request_print_problem(const struct client_call *call, const struct fetch_rep
 int request_print_unreachable(const struct client_call *call, const struct hf_error *err);
 
 /*
- * Translates a user's name for a process (an id, the beginning of one, a tag, tag:NAME, pid:N) into
- * the API's, escaped for a path. CLI_OK, or an exit code after an error message.
+ * Appends "/v1/processes/ID" and `rest`, with the API's id for a user's name of a process: an id,
+ * the beginning of one, a tag, tag:NAME or pid:N. CLI_OK, or an exit code after an error message.
  */
-int request_name_process(const struct client_call *call, const char *name, struct buf *out);
-/* Appends "/v1/processes/ID" and `rest`. */
 int request_process_path(const struct client_call *call, const char *name, struct buf *out,
                          const char *rest);
 

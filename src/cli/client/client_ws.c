@@ -5,10 +5,8 @@
 #include "cli/client/client_ws.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/limits.h"
 #include "base/text.h"
@@ -56,33 +54,6 @@ static int send_upgrade(struct client_conn *w, const struct daemon_address *p, c
     return rc;
 }
 
-/* Waits for the head of the response; bytes after a 101 stay in wire.in. */
-static int await_head(struct fetch_stream *s, uint64_t end)
-{
-    struct client_conn *w = &s->wire;
-
-    for (;;) {
-        size_t used;
-        enum http1_event e =
-            http1_feed(&s->response, w->in.len > 0 ? buf_data(&w->in) : "", w->in.len, &used);
-        uint64_t now = clock_mono_ms();
-        int rc;
-
-        buf_drop(&w->in, used);
-        if (e == HTTP1_HEAD)
-            return 0;
-        if (e != HTTP1_MORE)
-            return -EPROTO;
-        rc = client_conn_receive(w);
-        if (rc == -EAGAIN)
-            rc = now >= end ? -ETIMEDOUT : client_conn_wait(w, POLLIN, (int)(end - now));
-        else if (rc == 0)
-            return -ECONNRESET;
-        if (rc < 0)
-            return rc;
-    }
-}
-
 static int fail_open(struct fetch_stream *s, const struct daemon_address *p, int rc,
                      struct hf_error *err)
 {
@@ -108,17 +79,17 @@ int client_ws_open(struct client_ws *ws, const struct daemon_address *p, const c
     rc = send_upgrade(&s.wire, p, path, &key);
     if (rc == 0)
         rc = client_conn_flush_all(&s.wire, timeout_ms);
-    if (rc == 0)
-        rc = await_head(&s, clock_mono_ms() + (uint64_t)timeout_ms);
-    if (rc == 0 && s.response.status != 101) {
-        fetch_rest(&s, refusal);
-        rc = -EPROTO;
-    } else if (rc == 0 && !accept_is_right(&s.response, &key)) {
-        rc = -EPROTO;
+    if (rc == 0 && (rc = fetch_event(&s, timeout_ms)) >= 0) {
+        bool has_head = rc == HTTP1_HEAD, is_upgrade = has_head && s.response.status == 101;
+
+        if (has_head && !is_upgrade)
+            fetch_rest(&s, refusal);
+        rc = is_upgrade && accept_is_right(&s.response, &key) ? 0 : -EPROTO;
     }
     buf_fini(&key);
     if (rc < 0)
         return fail_open(&s, p, rc, err);
+    buf_drop(&s.wire.in, s.taken); /* what follows the head belongs to the WebSocket */
     ws->wire = s.wire;
     http1_fini(&s.response);
     return 0;

@@ -7,7 +7,6 @@
 #include "cli/client/attach.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct attach_args {
     bool no_stdin, quiet;
@@ -29,18 +28,6 @@ static const struct opt attach_opts[] = {
 };
 static const struct opt watch_opts[] = {SHARED_OPTS};
 
-/* The current state of the process; NULL after an error message. */
-static json_t *get_process(struct client_call *call, int *code)
-{
-    fetch_autoreply struct fetch_reply r = {0};
-
-    *code = request_process(call, "GET", call->operands[0], "", NULL, &r);
-    if (*code == CLI_OK)
-        return json_incref(r.json);
-    *code = *code == CLI_FAILED ? CLI_NO_DAEMON : *code;
-    return NULL;
-}
-
 static int connect_to(struct client_call *call, bool read_only)
 {
     const struct attach_args *a = call->args;
@@ -52,24 +39,20 @@ static int connect_to(struct client_call *call, bool read_only)
         .zero_exit = read_only,
         .quiet = a->quiet,
     };
-    int code;
-    json_t *p = get_process(call, &code);
+    fetch_autoreply struct fetch_reply r = {0};
+    int code = request_process(call, "GET", call->operands[0], "", NULL, &r);
 
-    if (p == NULL)
-        return code;
-    if (print_value(call, p)) {
-        json_decref(p);
+    if (code != CLI_OK)
+        return code == CLI_FAILED ? CLI_NO_DAEMON : code;
+    if (print_value(call, r.json))
         return CLI_OK;
-    }
-    o.id = request_json_text(p, "id");
-    o.pty = json_is_true(json_object_get(p, "pty"));
+    o.id = request_json_text(r.json, "id");
+    o.pty = json_is_true(json_object_get(r.json, "pty"));
     o.input = !read_only && !a->no_stdin;
     /* If a pager reads our output, the keys are for the pager. */
     o.raw =
         isatty(STDIN_FILENO) && (o.pty ? o.input || read_only : read_only && isatty(STDOUT_FILENO));
-    code = attach_run(call, &o);
-    json_decref(p);
-    return code;
+    return attach_run(call, &o);
 }
 
 static int attach_main(struct client_call *call)
@@ -92,10 +75,6 @@ const struct command attach_command = {
         "where it stopped, and input typed in the meantime arrives exactly once. The exit code\n"
         "is that of the process, or 0 after detaching. --json prints the process instead.\n",
     COMMAND_OPTS(attach_opts),
-    .args_size = sizeof(struct attach_args),
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_PROCESS,
     .run = attach_main,
 };
 
@@ -107,9 +86,5 @@ const struct command watch_command = {
         "Sends no input and does not resize the terminal. Press q, ctrl-c or the detach keys to\n"
         "leave.\n",
     COMMAND_OPTS(watch_opts),
-    .args_size = sizeof(struct attach_args),
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_PROCESS,
     .run = watch_main,
 };

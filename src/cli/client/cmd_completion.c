@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cli/client/client_print.h"
-#include "cli/client/commands.h"
 #include "cli/options.h"
 
 /* Commands that are not clients: only their names, and the options of serve. */
@@ -111,9 +110,9 @@ static void bash_command(struct buf *out, const struct command *c)
     buf_printf(out, "    %s) opts='", c->name);
     each_client_opt(out, c, bash_name);
     buf_puts(out, "--help'; operands='");
-    if (c->operand_kind == OPERAND_PROCESS)
+    if (command_takes(c, "PROCESS"))
         buf_puts(out, "@process");
-    else if (c->operand_kind == OPERAND_COMMAND)
+    else if (command_takes(c, "COMMAND"))
         buf_puts(out, "@command");
     if (c->words != NULL) {
         buf_putc(out, ' ');
@@ -192,9 +191,9 @@ static void zsh_command(struct buf *out, const struct command *c)
 {
     buf_printf(out, "      %s) _arguments -S '--help[show the options]'", c->name);
     each_client_opt(out, c, zsh_opt);
-    if (c->operand_kind == OPERAND_PROCESS)
+    if (command_takes(c, "PROCESS"))
         buf_puts(out, " \\\n        '*:process:_holdfast_processes'");
-    else if (c->operand_kind == OPERAND_COMMAND)
+    else if (command_takes(c, "COMMAND"))
         buf_puts(out, " \\\n        '*::command:_normal'");
     else if (c->words != NULL) {
         buf_puts(out, " \\\n        '1:word:(");
@@ -262,12 +261,12 @@ static void fish_command(struct buf *out, const struct command *c)
     buf_printf(out, "complete -c holdfast -n __fish_use_subcommand -a %s -d '", c->name);
     put_tame(out, c->summary);
     buf_puts(out, "'\n");
-    if (c->operand_kind == OPERAND_PROCESS)
+    if (command_takes(c, "PROCESS"))
         buf_printf(out,
                    "complete -c holdfast -n '__fish_seen_subcommand_from %s' -a "
                    "'(__holdfast_processes)'\n",
                    c->name);
-    if (c->operand_kind == OPERAND_COMMAND)
+    if (command_takes(c, "COMMAND"))
         buf_printf(out,
                    "complete -c holdfast -n '__fish_seen_subcommand_from %s' -a "
                    "'(__fish_complete_subcommand --fcs-skip=2)'\n",
@@ -322,9 +321,6 @@ const struct command completion_command = {
     .about = "bash:  source <(holdfast completion bash)\n"
              "zsh:   source <(holdfast completion zsh)\n"
              "fish:  holdfast completion fish | source\n",
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_WORDS,
     .words = "bash|zsh|fish",
     .run = completion_main,
 };

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/client/sse_parse.h"
 
 #define SILENCE_MS 45000 /* the daemon sends a comment every 15 s */
@@ -24,7 +23,7 @@
 
 struct events_args {
     bool all;
-    const char *since, *session, *tag;
+    const char *since, *session_id, *tag;
     int64_t count;
 };
 #define OPT_ARGS struct events_args
@@ -33,7 +32,7 @@ static const struct opt opts[] = {
     OPT_FLAG("--all", 'a', all, "include events of viewers and sessions"),
     OPT_TEXT("--since", 0, since, "N", "start after event N; 0: all kept events"),
     OPT_NUMBER("--count", 'n', count, 1, INT64_MAX, "N", "exit after N events"),
-    OPT_TEXT("--session", 0, session, "ID", "only events of this session"),
+    OPT_TEXT("--session", 0, session_id, "ID", "only events of this session"),
     OPT_TEXT("--tag", 0, tag, "NAME", "only events of processes with this tag"),
 };
 
@@ -75,7 +74,7 @@ static void print_event(const struct listening *l, const char *name, const json_
         buf_printf(&line, "%s\n", text != NULL ? text : "");
         free(text);
     } else if (l->call->format != NULL) {
-        format_write(&line, l->call->format, e);
+        print_format_write(&line, l->call->format, e);
     } else {
         buf_printf(&line, "%s %s%s%s ", request_json_text(e, "time"), colour ? "\033[1m" : "", name,
                    colour ? "\033[0m" : "");
@@ -109,25 +108,6 @@ static void on_event(void *arg, const char *name, const char *data, const char *
     l->done = l->left > 0 && --l->left == 0;
 }
 
-static void write_path(const struct events_args *a, const char *last, struct buf *out)
-{
-    const char *since = last != NULL ? last : a->since;
-
-    buf_printf(out, "/v1/events?all=%d", a->all);
-    if (since != NULL) {
-        buf_puts(out, "&since=");
-        fetch_escape(out, since);
-    }
-    if (a->session != NULL) {
-        buf_puts(out, "&session_id=");
-        fetch_escape(out, a->session);
-    }
-    if (a->tag != NULL) {
-        buf_puts(out, "&tag=");
-        fetch_escape(out, a->tag);
-    }
-}
-
 /* --- one connection ---------------------------------------------------------------- */
 
 /* Opens the stream after event `since`. CLI_OK, -errno and err, or an exit code after an error
@@ -135,20 +115,25 @@ static void write_path(const struct events_args *a, const char *last, struct buf
 static int open_stream(struct listening *l, const char *since, bool again, struct fetch_stream *s,
                        struct hf_error *err)
 {
+    const struct events_args *a = l->call->args;
     struct fetch_request get = {.method = "GET", .accept = "text/event-stream"};
-    struct fetch_reply r;
-    struct buf path = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf path = {0};
     int rc;
 
-    write_path(l->call->args, since, &path);
+    buf_printf(&path, "/v1/events?all=%d", a->all);
+    since = since != NULL ? since : a->since;
+    if (since != NULL) {
+        buf_puts(&path, "&since=");
+        fetch_escape(&path, since);
+    }
+    request_put_query(l->call, "session_id tag", &path);
     get.path = buf_cstr(&path);
     rc = request_open(l->call, &get, s, err);
-    buf_fini(&path);
     if (rc < 0 || rc == 200)
         return rc < 0 ? rc : CLI_OK;
     fetch_rest(s, &r);
     rc = again && request_may_retry(r.status) ? -EAGAIN : request_print_problem(l->call, &r);
-    fetch_reply_fini(&r);
     fetch_close(s);
     return rc;
 }
@@ -249,6 +234,5 @@ const struct command events_command = {
     .about = "Prints one line for each event, with --json one object a line. A lost connection is\n"
              "reopened without missing an event.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct events_args),
     .run = events_main,
 };

@@ -6,7 +6,6 @@
 
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 static void print_words(const char *title, const json_t *object)
 {

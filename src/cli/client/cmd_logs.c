@@ -9,7 +9,6 @@
 #include "cli/client/attach.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct logs_args {
     bool follow, only_stdout, only_stderr;
@@ -34,7 +33,7 @@ static int find_tail(const struct client_call *call, const char *id, const char 
     struct fetch_stream s;
     struct hf_error err = {0};
     struct fetch_request get = {.method = "HEAD"};
-    struct buf path = {0};
+    hf_autobuf struct buf path = {0};
     const char *offset = NULL;
     size_t at = 0;
     int64_t n;
@@ -50,7 +49,6 @@ static int find_tail(const struct client_call *call, const char *id, const char 
     buf_printf(&path, "/v1/processes/%s/output?tail_lines=%lld", id, (long long)n);
     get.path = buf_cstr(&path);
     rc = request_open(call, &get, &s, &err);
-    buf_fini(&path);
     if (rc < 0)
         return request_print_unreachable(call, &err);
     if (rc == 200)
@@ -79,16 +77,6 @@ static int logs_as_json(const struct client_call *call, const struct attach_opti
     return rc;
 }
 
-static int get_process(struct client_call *call, struct buf *id, bool *pty)
-{
-    fetch_autoreply struct fetch_reply r = {0};
-    int rc = request_process(call, "GET", call->operands[0], "", NULL, &r);
-
-    buf_puts(id, request_json_text(r.json, "id"));
-    *pty = json_is_true(json_object_get(r.json, "pty"));
-    return rc;
-}
-
 static int logs_main(struct client_call *call)
 {
     const struct logs_args *a = call->args;
@@ -100,18 +88,18 @@ static int logs_main(struct client_call *call)
         .no_stdout = a->only_stderr && !a->only_stdout,
         .no_stderr = a->only_stdout && !a->only_stderr,
     };
-    hf_autobuf struct buf id = {0};
+    fetch_autoreply struct fetch_reply r = {0};
     char since[24] = "0";
-    int rc = get_process(call, &id, &o.pty);
+    int rc = request_process(call, "GET", call->operands[0], "", NULL, &r);
 
+    o.id = request_json_text(r.json, "id");
+    o.pty = json_is_true(json_object_get(r.json, "pty"));
+    o.since = a->since != NULL ? a->since : since;
     if (rc == CLI_OK && a->tail != NULL)
-        rc = find_tail(call, buf_cstr(&id), a->tail, since, sizeof since);
-    if (rc == CLI_OK) {
-        o.id = buf_cstr(&id);
-        o.since = a->since != NULL ? a->since : since;
-        rc = call->json || call->format != NULL ? logs_as_json(call, &o) : attach_run(call, &o);
-    }
-    return rc;
+        rc = find_tail(call, o.id, a->tail, since, sizeof since);
+    if (rc != CLI_OK)
+        return rc;
+    return call->json || call->format != NULL ? logs_as_json(call, &o) : attach_run(call, &o);
 }
 
 const struct command logs_command = {
@@ -122,9 +110,5 @@ const struct command logs_command = {
              "standard error. Output that is no longer kept is reported on standard error. --json\n"
              "prints at most 1 MiB of chunks with their times and offsets.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct logs_args),
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_PROCESS,
     .run = logs_main,
 };

@@ -2,20 +2,27 @@
 /*
  * cmd_open.c - `holdfast open`: a one-time link that signs a browser in. Layer: cli.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/mem.h"
-#include "cli/client/browser.h"
+#include "base/rfc3339.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/page_link.h"
+#include "cli/token_file.h"
 
 /* If a link seems to last longer, the daemon's clock differs from ours: show its time instead. */
 #define LASTS_MOST_MS (3600 * 1000)
+#define BROWSER_WORDS_MAX 16
 
 struct open_args {
     bool print;
@@ -30,36 +37,23 @@ static const struct opt opts[] = {
 
 /* --- where the page is ---------------------------------------------------------------- */
 
-/* From the daemon's list; NULL: a browser can open none of them. */
-static const char *best_listener(const json_t *listeners)
-{
-    const char *best = NULL;
-    const json_t *l;
-    size_t i;
-
-    json_array_foreach ((json_t *)listeners, i, l) {
-        const char *url = json_is_string(l) ? json_string_value(l) : "";
-
-        if (link_rank(url) > (best != NULL ? link_rank(best) : 0))
-            best = url;
-    }
-    return best;
-}
-
 /* Gets an address for browsers from a daemon that we reached by its unix socket. The daemon lists
  * its addresses only for clients that may create tickets. For others `out` stays empty, and the
  * ticket is refused anyway. */
 static int request_address(const struct client_call *call, struct buf *out)
 {
-    struct fetch_reply r;
-    const json_t *listeners;
-    const char *url;
+    fetch_autoreply struct fetch_reply r = {0};
+    const json_t *listeners, *l;
+    const char *url = NULL;
+    size_t i;
     int rc = request(call, "GET", "/v1/info", NULL, &r);
 
     if (rc != CLI_OK)
         return rc;
     listeners = json_object_get(r.json, "listeners");
-    url = best_listener(listeners);
+    json_array_foreach ((json_t *)listeners, i, l) {
+        url = link_better(url, json_string_value(l));
+    }
     if (url != NULL)
         link_put(out, url);
     else if (listeners != NULL)
@@ -68,7 +62,6 @@ static int request_address(const struct client_call *call, struct buf *out)
             "the daemon at %s listens only on a unix socket, which a browser cannot open; "
             "start it with --listen 127.0.0.1:7070 as well",
             call->place.url);
-    fetch_reply_fini(&r);
     return rc;
 }
 
@@ -84,36 +77,23 @@ static int find_address(const struct client_call *call, struct buf *out)
 
 static int request_ticket(const struct client_call *call, struct fetch_reply *out)
 {
-    const struct open_args *a = call->args;
-    struct buf body = {0};
+    hf_autobuf struct buf body = {0};
     struct json_out o;
-    int rc;
 
     json_out_init(&o, &body);
     json_open(&o, '{');
-    if (a->role != NULL)
-        json_kstr(&o, "role", a->role);
+    request_put_options(call, "role", &o);
     json_close(&o, '}');
-    rc = request(call, "POST", "/v1/tickets", &body, out);
-    buf_fini(&body);
-    return rc;
+    return request(call, "POST", "/v1/tickets", &body, out);
 }
 
+/* A ticket is as good as a password while it lasts. */
 static void wipe_text(const json_t *object, const char *key)
 {
     const json_t *s = json_object_get(object, key);
 
     if (json_is_string(s))
         hf_wipe((char *)(uintptr_t)json_string_value(s), json_string_length(s));
-}
-
-/* A ticket is as good as a password while it lasts. */
-static void forget(struct fetch_reply *r)
-{
-    wipe_text(r->json, "ticket");
-    wipe_text(r->json, "url");
-    buf_wipe(&r->body);
-    fetch_reply_fini(r);
 }
 
 /* Appends the path of the link to the address, and puts the whole URL into the reply. */
@@ -133,13 +113,112 @@ static int complete(const struct client_call *call, json_t *ticket, struct buf *
     return CLI_OK;
 }
 
+/* --- the browser: $BROWSER, or xdg-open if there is a display --- */
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value != NULL && value[0] != '\0';
+}
+
+/* What would open the link: "$BROWSER" or "xdg-open"; NULL: nothing can. */
+static const char *browser_way(void)
+{
+    if (is_set("BROWSER"))
+        return "$BROWSER";
+    return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") ? "xdg-open" : NULL;
+}
+
+/* "firefox --new-window %s": words, without a shell. If no word is %s, the link comes last. */
+static void become(char *line, char *url)
+{
+    char *argv[BROWSER_WORDS_MAX + 2], *save = NULL, *word;
+    bool placed = false;
+    size_t n = 0;
+
+    for (word = strtok_r(line, " ", &save); word != NULL && n < BROWSER_WORDS_MAX;
+         word = strtok_r(NULL, " ", &save)) {
+        bool here = strcmp(word, "%s") == 0;
+
+        argv[n++] = here ? url : word;
+        placed = placed || here;
+    }
+    if (n == 0)
+        return;
+    if (!placed)
+        argv[n++] = url;
+    argv[n] = NULL;
+    execvp(argv[0], argv);
+}
+
+/* $BROWSER is a colon-separated list of programs; use the first that can be executed. */
+static void become_any(const char *list, const char *url)
+{
+    hf_autofree char *lines = hf_xstrdup(list), *link = hf_xstrdup(url);
+    char *save = NULL, *line;
+
+    errno = ENOENT;
+    for (line = strtok_r(lines, ":", &save); line != NULL; line = strtok_r(NULL, ":", &save))
+        become(line, link);
+}
+
+/* The browser does not need our token, and its children would inherit it. */
+static void leave_behind(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
+        dup2(null, fd);
+    unsetenv(TOKEN_ENV);
+    signal(SIGPIPE, SIG_DFL);
+}
+
+/* Runs in the grandchild, which is never waited for. `status` closes on a successful exec. */
+static void begin(const char *url, int status)
+{
+    int reason;
+
+    leave_behind();
+    become_any(is_set("BROWSER") ? getenv("BROWSER") : "xdg-open", url);
+    reason = errno;
+    hf_write(status, &reason, sizeof reason);
+    _exit(127);
+}
+
+/*
+ * 0 once the program runs; else -errno. The browser gets its own session and none of our
+ * descriptors, so it neither writes to the terminal nor ends with it.
+ */
+static int browser_open(const char *url)
+{
+    int status[2], reason = 0;
+    pid_t child;
+
+    if (pipe2(status, O_CLOEXEC) < 0)
+        return -errno;
+    child = fork();
+    if (child == 0) {
+        if (setsid() >= 0 && fork() == 0)
+            begin(url, status[1]);
+        _exit(0);
+    }
+    io_close(&status[1]);
+    if (child < 0 || hf_read(status[0], &reason, sizeof reason) != sizeof reason)
+        reason = child < 0 ? EAGAIN : 0;
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    io_close(&status[0]);
+    return -reason;
+}
+
 /* --- output -------------------------------------------------------------------------------- */
 
 static void print_lifetime(const json_t *ticket)
 {
     const char *end = request_json_text(ticket, "expires_at"),
                *role = request_json_text(ticket, "role");
-    int64_t lasts_ms = print_time_from_rfc3339(end) - clock_wall_ms();
+    int64_t end_ms, lasts_ms = rfc3339_parse(end, &end_ms) ? end_ms - clock_wall_ms() : 0;
 
     if (lasts_ms > 0 && lasts_ms <= LASTS_MOST_MS)
         fprintf(stderr, "holdfast: the link works once, within %lld seconds, with the role %s\n",
@@ -176,18 +255,16 @@ static void show_link(const struct client_call *call, const json_t *ticket, stru
 
 static int open_main(struct client_call *call)
 {
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     struct buf url = {0};
     int rc = find_address(call, &url);
 
     if (rc == CLI_OK)
         rc = request_ticket(call, &r);
-    if (rc == CLI_OK) {
+    if (rc == CLI_OK)
         rc = complete(call, r.json, &url);
-        if (rc == CLI_OK)
-            show_link(call, r.json, &url);
-        forget(&r);
-    }
+    if (rc == CLI_OK)
+        show_link(call, r.json, &url);
     buf_wipe(&url);
     return rc;
 }
@@ -199,6 +276,5 @@ const struct command open_command = {
     .about = "The link works once, for a minute. On a terminal the command also opens it, with\n"
              "$BROWSER or xdg-open if available.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct open_args),
     .run = open_main,
 };

@@ -10,11 +10,10 @@
 #include "base/mem.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct ps_args {
     bool all, quiet, no_trunc;
-    const char *status, *tag, *session, *source, *label;
+    const char *status, *tag, *session_id, *source, *label;
     int64_t last;
 };
 #define OPT_ARGS struct ps_args
@@ -26,34 +25,11 @@ static const struct opt opts[] = {
     OPT_FLAG("--no-trunc", 0, no_trunc, "do not truncate columns to fit the terminal"),
     OPT_TEXT("--status", 0, status, "running|exited", "only processes with this status"),
     OPT_TEXT("--tag", 0, tag, "NAME", "only processes with this tag"),
-    OPT_TEXT("--session", 0, session, "ID", "only processes of this session"),
+    OPT_TEXT("--session", 0, session_id, "ID", "only processes of this session"),
     OPT_TEXT("--source", 0, source, "user|agent|user_shell|system",
              "only processes from this source"),
     OPT_TEXT("--label", 0, label, "TEXT", "only processes with this label"),
 };
-
-static void add_filter(struct buf *path, const char *name, const char *value)
-{
-    if (value == NULL)
-        return;
-    buf_printf(path, "&%s=", name);
-    fetch_escape(path, value);
-}
-
-static void write_path(const struct ps_args *a, const char *after, struct buf *out)
-{
-    const char *status = a->status;
-
-    if (status == NULL && !a->all)
-        status = "running";
-    buf_puts(out, "/v1/processes?limit=1000");
-    add_filter(out, "status", status);
-    add_filter(out, "tag", a->tag);
-    add_filter(out, "session_id", a->session);
-    add_filter(out, "source", a->source);
-    add_filter(out, "label", a->label);
-    add_filter(out, "after", after);
-}
 
 /* All pages in one array, which the caller frees. */
 static int fetch(const struct client_call *call, json_t *all)
@@ -63,19 +39,22 @@ static int fetch(const struct client_call *call, json_t *all)
     int rc = CLI_OK;
 
     do {
-        struct fetch_reply r;
-        struct buf path = {0};
+        fetch_autoreply struct fetch_reply r = {0};
+        hf_autobuf struct buf path = {0};
 
-        write_path(a, after, &path);
+        buf_puts(&path, "/v1/processes?limit=1000");
+        request_put_query(call, "status tag session_id source label", &path);
+        if (after != NULL) {
+            buf_puts(&path, "&after=");
+            fetch_escape(&path, after);
+        }
         rc = request(call, "GET", buf_cstr(&path), NULL, &r);
-        buf_fini(&path);
         free(after);
         after = NULL;
         if (rc != CLI_OK)
             return rc;
         json_array_extend(all, json_object_get(r.json, "processes"));
         after = hf_xstrdup(json_string_value(json_object_get(r.json, "next")));
-        fetch_reply_fini(&r);
     } while (after != NULL && (a->last == 0 || json_array_size(all) < (size_t)a->last));
     free(after);
     while (a->last > 0 && json_array_size(all) > (size_t)a->last)
@@ -152,13 +131,16 @@ static void print_table(const json_t *list, bool no_trunc)
 
 static int ps_main(struct client_call *call)
 {
-    const struct ps_args *a = call->args;
+    struct ps_args *a = call->args;
     json_auto_t *all = json_array();
-    int rc = fetch(call, all);
     size_t i;
     json_t *p;
+    int rc;
 
-    if (rc != CLI_OK || print_list(call, all))
+    if (a->status == NULL && !a->all)
+        a->status = "running";
+    rc = fetch(call, all);
+    if (rc != CLI_OK || print_items(call, all))
         return rc;
     if (!a->quiet)
         print_table(all, a->no_trunc);
@@ -175,6 +157,5 @@ const struct command ps_command = {
     .summary = "list processes, newest first",
     .about = "TTY is the size of the process's terminal, columns by rows.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct ps_args),
     .run = ps_main,
 };

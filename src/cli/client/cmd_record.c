@@ -11,7 +11,6 @@
 #include "base/io.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct record_args {
     const char *output, *since, *until;
@@ -23,15 +22,6 @@ static const struct opt opts[] = {
     OPT_TEXT("--since", 0, since, "OFFSET", "start at this offset"),
     OPT_TEXT("--until", 0, until, "OFFSET", "stop at this offset"),
 };
-
-static void add_query(struct buf *path, char *mark, const char *name, const char *value)
-{
-    if (value == NULL)
-        return;
-    buf_printf(path, "%c%s=", *mark, name);
-    fetch_escape(path, value);
-    *mark = '&';
-}
 
 /* In pieces: it may be long. */
 static int copy_body(const struct client_call *call, struct fetch_stream *s, int fd)
@@ -69,41 +59,25 @@ static int copy_to_file(const struct client_call *call, struct fetch_stream *s, 
     return rc;
 }
 
-static int fetch(const struct client_call *call, const char *path)
-{
-    const struct record_args *a = call->args;
-    struct fetch_request get = {.method = "GET", .path = path};
-    struct hf_error err = {0};
-    struct fetch_stream s;
-    struct fetch_reply r;
-    int rc = request_open(call, &get, &s, &err);
-
-    if (rc < 0)
-        return request_print_unreachable(call, &err);
-    if (rc != 200) {
-        fetch_rest(&s, &r);
-        rc = request_print_problem(call, &r);
-        fetch_reply_fini(&r);
-    } else if (a->output != NULL && strcmp(a->output, "-") != 0) {
-        rc = copy_to_file(call, &s, a->output);
-    } else {
-        rc = copy_body(call, &s, STDOUT_FILENO);
-    }
-    fetch_close(&s);
-    return rc;
-}
-
 static int record_main(struct client_call *call)
 {
     const struct record_args *a = call->args;
     hf_autobuf struct buf path = {0};
-    char mark = '?';
+    struct fetch_request get = {.method = "GET"};
+    struct fetch_stream s;
     int rc = request_process_path(call, call->operands[0], &path, "/recording");
 
-    add_query(&path, &mark, "since", a->since);
-    add_query(&path, &mark, "until", a->until);
+    request_put_query(call, "since until", &path);
+    get.path = buf_cstr(&path);
     if (rc == CLI_OK)
-        rc = fetch(call, buf_cstr(&path));
+        rc = request_stream(call, &get, &s);
+    if (rc != CLI_OK)
+        return rc;
+    if (a->output != NULL && strcmp(a->output, "-") != 0)
+        rc = copy_to_file(call, &s, a->output);
+    else
+        rc = copy_body(call, &s, STDOUT_FILENO);
+    fetch_close(&s);
     return rc;
 }
 
@@ -115,9 +89,5 @@ const struct command record_command = {
         "Records all output that is kept, up to now if the process is still running. Play the\n"
         "file with asciinema.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct record_args),
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_PROCESS,
     .run = record_main,
 };

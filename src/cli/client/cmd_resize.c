@@ -6,9 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/client/user_terminal.h"
 
 /* "120x40"; without one, the size of the user's terminal. */
@@ -37,17 +35,13 @@ static int resize_main(struct client_call *call)
 {
     hf_autobuf struct buf body = {0};
     uint64_t rows = 0, cols = 0;
-    fetch_autoreply struct fetch_reply r = {0};
     int rc = find_size(call, &cols, &rows);
 
     if (rc != CLI_OK)
         return rc;
     buf_printf(&body, "{\"rows\":%llu,\"cols\":%llu}", (unsigned long long)rows,
                (unsigned long long)cols);
-    rc = request_process(call, "POST", call->operands[0], "/resize", &body, &r);
-    if (rc == CLI_OK)
-        print_value(call, r.json);
-    return rc;
+    return request_process(call, "POST", call->operands[0], "/resize", &body, NULL);
 }
 
 const struct command resize_command = {
@@ -55,8 +49,5 @@ const struct command resize_command = {
     .operands = "PROCESS [COLUMNSxROWS]",
     .summary = "set the size of a process's terminal",
     .about = "Without a size, uses that of your terminal.\n",
-    .min_operands = 1,
-    .max_operands = 2,
-    .operand_kind = OPERAND_PROCESS,
     .run = resize_main,
 };

@@ -7,7 +7,6 @@
 
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct rm_args {
     bool force, exited;
@@ -107,10 +106,6 @@ const struct command rm_command = {
     .name = "rm",
     .operands = "[PROCESS...]",
     .summary = "remove exited processes, with -f also running ones",
-    .about = NULL,
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct rm_args),
-    .max_operands = -1,
-    .operand_kind = OPERAND_PROCESS,
     .run = rm_main,
 };

@@ -17,7 +17,6 @@
 #include "cli/client/attach.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/client/user_terminal.h"
 
 #define CREATE_TRIES 6
@@ -25,7 +24,7 @@
 
 struct run_args {
     bool interactive, tty, detach, remove, shell, clear_env, quiet;
-    const char *tag, *label, *cwd, *user, *session, *source, *detach_keys, *on_detach;
+    const char *tag, *label, *cwd, *user, *session_id, *source, *detach_keys, *on_detach;
     struct opt_list env;
     int64_t timeout_ms, idle_timeout_ms, grace_ms, history_bytes, retry_ms;
     bool reads_all;   /* --json: standard input is read to its end first */
@@ -46,7 +45,7 @@ static const struct opt opts[] = {
     OPT_TEXT("--workdir", 'w', cwd, "DIR", "working directory"),
     OPT_TEXT("--user", 'u', user, "USER", "user to run as: name, uid or uid:gid"),
     OPT_FLAG("--shell", 0, shell, "run COMMAND with /bin/sh -c"),
-    OPT_TEXT("--session", 0, session, "ID", "session that the process belongs to"),
+    OPT_TEXT("--session", 0, session_id, "ID", "session that the process belongs to"),
     OPT_TEXT("--source", 0, source, "user|agent|user_shell|system", "who starts the process"),
     OPT_FLAG("--rm", 0, remove, "remove the process when it has ended"),
     OPT_TIME("--timeout", 0, timeout_ms, "TIME", "terminate the process after this long"),
@@ -120,18 +119,6 @@ static void write_env(struct json_out *o, const struct run_args *a)
     json_close(o, '}');
 }
 
-static void write_text(struct json_out *o, const char *key, const char *value)
-{
-    if (value != NULL)
-        json_kstr(o, key, value);
-}
-
-static void write_number(struct json_out *o, const char *key, int64_t value)
-{
-    if (value > 0)
-        json_kint(o, key, value);
-}
-
 /* All of standard input; the process reads it, followed by end of file. */
 static void write_input(struct json_out *o, const struct buf *input)
 {
@@ -180,23 +167,12 @@ static void write_body(const struct client_call *call, const struct run_args *a,
     for (i = 1; i < call->operand_count; i++)
         json_str(&o, call->operands[i]);
     json_close(&o, ']');
-    if (a->shell)
-        json_kbool(&o, "shell", true);
-    if (a->clear_env)
-        json_kbool(&o, "clear_env", true);
+    request_put_options(call, "shell clear_env", &o);
     write_env(&o, a);
-    write_text(&o, "cwd", a->cwd);
-    write_text(&o, "user", a->user);
-    write_text(&o, "tag", a->tag);
-    write_text(&o, "label", a->label);
-    write_text(&o, "session_id", a->session);
-    write_text(&o, "source", a->source);
-    write_text(&o, "on_detach", a->on_detach);
-    write_number(&o, "timeout_ms", a->timeout_ms);
-    write_number(&o, "idle_timeout_ms", a->idle_timeout_ms);
-    write_number(&o, "history_bytes", a->history_bytes);
-    if (a->grace_ms > 0)
-        json_kint(&o, "grace_ms", a->grace_ms);
+    request_put_options(call,
+                        "cwd user tag label session_id source on_detach timeout_ms "
+                        "idle_timeout_ms history_bytes grace_ms",
+                        &o);
     write_streams(&o, a, attached);
     json_close(&o, '}');
 }
@@ -205,15 +181,17 @@ static void write_body(const struct client_call *call, const struct run_args *a,
 
 /* A refusal must not look like the command's own exit code. ENOENT may also mean the working
  * directory rather than the command. */
-static int refused(const struct client_call *call, const struct run_args *a, struct fetch_reply *r)
+static int check_reply(const struct client_call *call, int rc, const struct hf_error *err,
+                       struct fetch_reply *r)
 {
-    bool of_directory = a->cwd != NULL && strcmp(request_json_text(r->json, "path"), a->cwd) == 0;
-    int code = request_print_problem(call, r);
+    const struct run_args *a = call->args;
+    bool of_directory =
+        rc == 0 && a->cwd != NULL && strcmp(request_json_text(r->json, "path"), a->cwd) == 0;
 
-    fetch_reply_fini(r);
-    if (code == CLI_NOT_FOUND && of_directory)
+    rc = request_check(call, rc, err, r);
+    if (rc == CLI_NOT_FOUND && of_directory)
         return CLI_CANNOT_RUN;
-    return code == CLI_FAILED ? CLI_NO_DAEMON : code;
+    return rc == CLI_FAILED ? CLI_NO_DAEMON : rc;
 }
 
 /* The idempotency key makes it safe to retry when a worker died during the request. */
@@ -240,22 +218,16 @@ static int create(const struct client_call *call, const struct buf *body, struct
         if (rc == -ECONNREFUSED || rc == -ENOENT || rc == -EINVAL)
             break;
     }
-    if (rc < 0)
-        return request_print_unreachable(call, &err);
-    if (r->status / 100 == 2)
-        return CLI_OK;
-    return refused(call, call->args, r);
+    return check_reply(call, rc, &err, r);
 }
 
 static void forget(const struct client_call *call, const char *id)
 {
-    struct fetch_reply r;
-    struct buf path = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf path = {0};
 
     buf_printf(&path, "/v1/processes/%s", id);
-    if (request(call, "DELETE", buf_cstr(&path), NULL, &r) == CLI_OK)
-        fetch_reply_fini(&r);
-    buf_fini(&path);
+    request(call, "DELETE", buf_cstr(&path), NULL, &r);
 }
 
 static int stay(const struct client_call *call, const struct run_args *a, const char *id)
@@ -317,26 +289,22 @@ static int run_as_json(const struct client_call *call, struct run_args *a)
 {
     struct fetch_request post = {.method = "POST", .path = "/v1/processes/run"};
     struct hf_error err = {0};
-    struct fetch_reply r;
-    struct buf body = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf body = {0};
     int rc = write_whole(call, a, &body);
 
-    if (rc == CLI_OK) {
-        post.body = buf_data(&body);
-        post.body_len = body.len;
-        rc = request_call(call, &post, &r, &err);
-    }
-    buf_fini(&body);
     if (rc != CLI_OK)
-        return rc < 0 ? request_print_unreachable(call, &err) : rc;
-    if (r.status / 100 != 2)
-        return refused(call, a, &r);
+        return rc;
+    post.body = buf_data(&body);
+    post.body_len = body.len;
+    rc = request_call(call, &post, &r, &err);
+    rc = check_reply(call, rc, &err, &r);
+    if (rc != CLI_OK)
+        return rc;
     print_value(call, r.json);
     if (a->remove)
         forget(call, request_json_text(json_object_get(r.json, "process"), "id"));
-    rc = request_exit_code(call, r.json);
-    fetch_reply_fini(&r);
-    return rc;
+    return request_exit_code(call, r.json);
 }
 
 static int check(const struct client_call *call, const struct run_args *a)
@@ -357,9 +325,9 @@ static int check(const struct client_call *call, const struct run_args *a)
 static int run_main(struct client_call *call)
 {
     struct run_args *a = call->args;
-    struct fetch_reply r;
-    struct buf body = {0};
-    char *id;
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf body = {0};
+    const char *id;
     int rc = check(call, a);
 
     if (a->retry_ms == 0)
@@ -370,16 +338,14 @@ static int run_main(struct client_call *call)
         return rc;
     write_body(call, a, !a->detach, &body);
     rc = create(call, &body, &r);
-    buf_fini(&body);
     if (rc != CLI_OK)
         return rc;
-    id = strdup(request_json_text(r.json, "id"));
-    if (a->detach && !print_value(call, r.json))
+    id = request_json_text(r.json, "id");
+    if (!a->detach)
+        return stay(call, a, id);
+    if (!print_value(call, r.json))
         printf("%s\n", id);
-    fetch_reply_fini(&r);
-    rc = a->detach ? CLI_OK : stay(call, a, id);
-    free(id);
-    return rc;
+    return CLI_OK;
 }
 
 const struct command run_command = {
@@ -394,10 +360,6 @@ const struct command run_command = {
         "result when the command has ended; with -i it reads all of standard input first. Use\n"
         "holdfast send to send input to a command started with -d and -i.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct run_args),
-    .min_operands = 1,
-    .max_operands = -1,
     .first_operand_ends = true,
-    .operand_kind = OPERAND_COMMAND,
     .run = run_main,
 };

@@ -6,7 +6,6 @@
 
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct screen_args {
     const char *output;
@@ -45,11 +44,6 @@ const struct command screen_command = {
     .name = "screen",
     .operands = "PROCESS",
     .summary = "print the screen of a process's terminal",
-    .about = NULL,
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct screen_args),
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_PROCESS,
     .run = screen_main,
 };

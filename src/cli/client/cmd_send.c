@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/client/user_terminal.h"
 
 #define BLOCK_BYTES (256 * 1024)
@@ -145,10 +144,6 @@ const struct command send_command = {
         "Without text or keys, sends standard input. Text is sent first, then the keys, then the\n"
         "end of file.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct send_args),
-    .min_operands = 1,
-    .max_operands = -1,
     .takes_bytes = true,
-    .operand_kind = OPERAND_PROCESS,
     .run = send_main,
 };

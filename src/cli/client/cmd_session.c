@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct session_args {
     const char *cwd, *shell, *source;
@@ -35,38 +34,18 @@ static void session_path(struct buf *out, const char *id, const char *rest)
     buf_puts(out, rest);
 }
 
-static int need(const struct client_call *call, int count, const char *usage)
-{
-    if (call->operand_count >= count)
-        return CLI_OK;
-    return command_complain(call, CLI_USAGE, "usage: holdfast session %s", usage);
-}
-
 /* --- the verbs ------------------------------------------------------------------------- */
 
 static int list(struct client_call *call)
 {
     static const char *const titles[] = {"SESSION", "STATUS", "CREATED", "CWD"};
-    const json_t *sessions, *s;
+    static const char *const fields[] = {"id", "status", "created_at", "cwd"};
     fetch_autoreply struct fetch_reply r = {0};
-    struct columns t;
-    size_t i;
     int rc = request(call, "GET", "/v1/sessions", NULL, &r);
 
-    if (rc != CLI_OK)
-        return rc;
-    sessions = json_object_get(r.json, "sessions");
-    if (!print_list(call, sessions)) {
-        columns_init(&t, 4, 3, titles);
-        json_array_foreach ((json_t *)sessions, i, s) {
-            columns_add(&t, (const char *[]){
-                                request_json_text(s, "id"), request_json_text(s, "status"),
-                                request_json_text(s, "created_at"), request_json_text(s, "cwd")});
-        }
-        columns_print(&t, print_terminal_columns());
-        columns_fini(&t);
-    }
-    return CLI_OK;
+    if (rc == CLI_OK)
+        print_list(call, json_object_get(r.json, "sessions"), 4, titles, fields);
+    return rc;
 }
 
 static void write_new(const struct client_call *call, struct buf *out)
@@ -79,10 +58,7 @@ static void write_new(const struct client_call *call, struct buf *out)
     json_open(&o, '{');
     if (call->operand_count > 1)
         json_kstr(&o, "id", call->operands[1]);
-    if (a->cwd != NULL)
-        json_kstr(&o, "cwd", a->cwd);
-    if (a->shell != NULL)
-        json_kstr(&o, "shell", a->shell);
+    request_put_options(call, "cwd shell", &o);
     if (a->env.count > 0) {
         json_key(&o, "env");
         json_open(&o, '{');
@@ -113,7 +89,6 @@ static int create(struct client_call *call)
 
 static void write_command(const struct client_call *call, struct buf *out)
 {
-    const struct session_args *a = call->args;
     struct buf line = {0};
     struct json_out o;
     int i;
@@ -123,10 +98,7 @@ static void write_command(const struct client_call *call, struct buf *out)
     json_out_init(&o, out);
     json_open(&o, '{');
     json_kstr(&o, "command", buf_cstr(&line));
-    if (a->source != NULL)
-        json_kstr(&o, "source", a->source);
-    if (a->timeout_ms > 0)
-        json_kint(&o, "timeout_ms", a->timeout_ms);
+    request_put_options(call, "source timeout_ms", &o);
     if (!call->json && call->format == NULL) /* so that the output is printed byte for byte */
         json_kstr(&o, "output_encoding", "base64");
     json_close(&o, '}');
@@ -177,10 +149,8 @@ static int run(struct client_call *call)
 {
     hf_autobuf struct buf path = {0}, body = {0};
     fetch_autoreply struct fetch_reply r = {0};
-    int rc = need(call, 3, "run SESSION COMMAND");
+    int rc;
 
-    if (rc != CLI_OK)
-        return rc;
     session_path(&path, call->operands[1], "/run");
     write_command(call, &body);
     rc = request(call, "POST", buf_cstr(&path), &body, &r);
@@ -214,26 +184,19 @@ static int simple(struct client_call *call, const char *method, const char *rest
 
 static int show(struct client_call *call)
 {
-    int rc = need(call, 2, "show SESSION");
-
-    return rc == CLI_OK ? simple(call, "GET", "", NULL) : rc;
+    return simple(call, "GET", "", NULL);
 }
 
 static int transcript(struct client_call *call)
 {
-    int rc = need(call, 2, "transcript SESSION");
     bool json = call->json || call->format != NULL;
 
-    if (rc != CLI_OK)
-        return rc;
     return simple(call, "GET", "/transcript", json ? "application/json" : "text/markdown");
 }
 
 static int remove_session(struct client_call *call)
 {
-    int rc = need(call, 2, "rm SESSION");
-
-    return rc == CLI_OK ? simple(call, "DELETE", "", NULL) : rc;
+    return simple(call, "DELETE", "", NULL);
 }
 
 static int session_main(struct client_call *call)
@@ -241,15 +204,24 @@ static int session_main(struct client_call *call)
     static const struct {
         const char *name;
         int (*run)(struct client_call *call);
+        int operands; /* at least */
+        const char *usage;
     } verbs[] = {
-        {"ls", list},   {"create", create},         {"run", run},
-        {"show", show}, {"transcript", transcript}, {"rm", remove_session},
+        {"ls", list, 1, ""},
+        {"create", create, 1, ""},
+        {"run", run, 3, "run SESSION COMMAND"},
+        {"show", show, 2, "show SESSION"},
+        {"transcript", transcript, 2, "transcript SESSION"},
+        {"rm", remove_session, 2, "rm SESSION"},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (strcmp(call->operands[0], verbs[i].name) == 0)
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(call->operands[0], verbs[i].name) != 0)
+            continue;
+        if (call->operand_count >= verbs[i].operands)
             return verbs[i].run(call);
+        return command_complain(call, CLI_USAGE, "usage: holdfast session %s", verbs[i].usage);
+    }
     return command_complain(call, CLI_USAGE, "'%s' is not ls, create, run, show, transcript or rm",
                             call->operands[0]);
 }
@@ -264,10 +236,6 @@ const struct command session_command = {
         "exceeds 1 MiB, its middle is omitted, which is reported on standard error. transcript\n"
         "prints every command so far, as Markdown, or as JSON with --json.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct session_args),
-    .min_operands = 1,
-    .max_operands = -1,
-    .operand_kind = OPERAND_WORDS,
     .words = "ls|create|run|show|transcript|rm",
     .verb_ends = "run",
     .run = session_main,

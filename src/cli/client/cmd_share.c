@@ -7,39 +7,22 @@
 
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct share_args {
     bool type, list;
     const char *label, *revoke;
-    int64_t expires_ms, uses;
+    int64_t expires_in_ms, max_uses;
 };
 #define OPT_ARGS struct share_args
 
 static const struct opt opts[] = {
     OPT_FLAG("--type", 0, type, "allow typing, not only watching"),
-    OPT_TIME("--expires", 0, expires_ms, "TIME", "lifetime of the link (24h)"),
-    OPT_NUMBER("--uses", 0, uses, 1, 1000000, "N", "how often the link can be used (no limit)"),
+    OPT_TIME("--expires", 0, expires_in_ms, "TIME", "lifetime of the link (24h)"),
+    OPT_NUMBER("--uses", 0, max_uses, 1, 1000000, "N", "how often the link can be used (no limit)"),
     OPT_TEXT("--label", 'l', label, "TEXT", "a description"),
     OPT_FLAG("--list", 0, list, "list the links of the process"),
     OPT_TEXT("--revoke", 0, revoke, "LINK", "revoke a link"),
 };
-
-static void write_body(const struct share_args *a, struct buf *out)
-{
-    struct json_out o;
-
-    json_out_init(&o, out);
-    json_open(&o, '{');
-    json_kstr(&o, "role", a->type ? "type" : "watch");
-    if (a->expires_ms > 0)
-        json_kint(&o, "expires_in_ms", a->expires_ms);
-    if (a->uses > 0)
-        json_kint(&o, "max_uses", a->uses);
-    if (a->label != NULL)
-        json_kstr(&o, "label", a->label);
-    json_close(&o, '}');
-}
 
 /* Completes a path with the URL of the daemon. */
 static void print_link(const struct client_call *call, const json_t *link)
@@ -56,47 +39,31 @@ static void print_link(const struct client_call *call, const json_t *link)
             request_json_text(link, "id"), call->operands[0]);
 }
 
-static void print_links(const json_t *list)
-{
-    static const char *const titles[] = {"LINK", "ROLE", "USES", "EXPIRES", "LABEL"};
-    struct columns t;
-    const json_t *l;
-    size_t i;
-
-    columns_init(&t, 5, 4, titles);
-    json_array_foreach ((json_t *)list, i, l) {
-        char uses[24];
-
-        snprintf(uses, sizeof uses, "%lld", (long long)request_json_number(l, "uses"));
-        columns_add(&t, (const char *[]){request_json_text(l, "id"), request_json_text(l, "role"),
-                                         uses, request_json_text(l, "expires_at"),
-                                         request_json_text(l, "label")});
-    }
-    columns_print(&t, print_terminal_columns());
-    columns_fini(&t);
-}
-
 static int share_list(const struct client_call *call, const char *path)
 {
     fetch_autoreply struct fetch_reply r = {0};
-    const json_t *links;
+    static const char *const titles[] = {"LINK", "ROLE", "USES", "EXPIRES", "LABEL"};
+    static const char *const fields[] = {"id", "role", "uses", "expires_at", "label"};
     int rc = request(call, "GET", path, NULL, &r);
 
-    if (rc != CLI_OK)
-        return rc;
-    links = json_object_get(r.json, "links");
-    if (!print_list(call, links))
-        print_links(links);
-    return CLI_OK;
+    if (rc == CLI_OK)
+        print_list(call, json_object_get(r.json, "links"), 5, titles, fields);
+    return rc;
 }
 
 static int share_new(const struct client_call *call, const char *path)
 {
     fetch_autoreply struct fetch_reply r = {0};
+    const struct share_args *a = call->args;
     hf_autobuf struct buf body = {0};
+    struct json_out o;
     int rc;
 
-    write_body(call->args, &body);
+    json_out_init(&o, &body);
+    json_open(&o, '{');
+    json_kstr(&o, "role", a->type ? "type" : "watch");
+    request_put_options(call, "expires_in_ms max_uses label", &o);
+    json_close(&o, '}');
     rc = request(call, "POST", path, &body, &r);
     if (rc == CLI_OK && !print_value(call, r.json))
         print_link(call, r.json);
@@ -131,9 +98,5 @@ const struct command share_command = {
     .summary = "create a link with which others can watch a process",
     .about = "The link is printed only once. Treat it like a password.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct share_args),
-    .min_operands = 1,
-    .max_operands = 1,
-    .operand_kind = OPERAND_PROCESS,
     .run = share_main,
 };

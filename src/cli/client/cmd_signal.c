@@ -4,11 +4,7 @@
  *
  * Layer: cli.
  */
-#include <stdio.h>
-
-#include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 #define SIGNALS "HUP|INT|QUIT|KILL|USR1|USR2|TERM|CONT|STOP|TSTP|WINCH"
 #define TARGETS "group|leader|foreground|tree"
@@ -30,19 +26,14 @@ static int send_signal(const struct client_call *call, const char *name, const c
                        const char *target)
 {
     hf_autobuf struct buf body = {0};
-    fetch_autoreply struct fetch_reply r = {0};
     struct json_out o;
-    int rc;
 
     json_out_init(&o, &body);
     json_open(&o, '{');
     json_kstr(&o, "signal", signal);
     json_kstr(&o, "target", target);
     json_close(&o, '}');
-    rc = request_process(call, "POST", name, "/signal", &body, &r);
-    if (rc == CLI_OK)
-        print_value(call, r.json);
-    return rc;
+    return request_process(call, "POST", name, "/signal", &body, NULL);
 }
 
 static int signal_main(struct client_call *call)
@@ -72,10 +63,6 @@ const struct command signal_command = {
     .summary = "send a signal to a process",
     .about = "SIGNAL is a name, with or without SIG, or a number.\n",
     COMMAND_OPTS(signal_opts),
-    .args_size = sizeof(struct signal_args),
-    .min_operands = 2,
-    .max_operands = 2,
-    .operand_kind = OPERAND_PROCESS,
     .words = SIGNALS,
     .run = signal_main,
 };
@@ -88,9 +75,5 @@ const struct command kill_command = {
         "The processes stay listed. To terminate them gracefully and remove them, use holdfast\n"
         "rm -f.\n",
     COMMAND_OPTS(kill_opts),
-    .args_size = sizeof(struct signal_args),
-    .min_operands = 1,
-    .max_operands = -1,
-    .operand_kind = OPERAND_PROCESS,
     .run = kill_main,
 };

@@ -21,7 +21,6 @@
 #include "base/mem.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 #include "cli/token_file.h"
 #include "transport/auth.h"
 
@@ -149,14 +148,13 @@ static int find_file(const struct client_call *call, const json_t *info, char *p
 
 static int reload(const struct client_call *call, const char *path, int64_t grace_ms)
 {
-    struct fetch_reply r;
-    struct buf body = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf body = {0};
     const char *error;
     int rc;
 
     buf_printf(&body, "{\"grace_ms\":%lld}", (long long)grace_ms);
     rc = request(call, "POST", "/v1/reload", &body, &r);
-    buf_fini(&body);
     if (rc != CLI_OK)
         return command_complain(
             call, rc, "the new token is in %s, but the daemon may not have loaded it; send SIGHUP",
@@ -168,7 +166,6 @@ static int reload(const struct client_call *call, const char *path, int64_t grac
                               error[0] != '\0' ? ": " : "", error);
     else if (!print_value(call, r.json))
         printf("%s\n", path);
-    fetch_reply_fini(&r);
     return rc;
 }
 
@@ -198,28 +195,20 @@ static int rotate(const struct client_call *call, const json_t *info)
 static void print_tokens(const json_t *info)
 {
     static const char *const titles[] = {"TOKEN", "VALID UNTIL"};
-    const json_t *list = json_object_get(info, "tokens"), *t;
+    static const char *const fields[] = {"name", "expires_at"};
+    const json_t *list = json_object_get(info, "tokens");
     const char *file = request_json_text(info, "file");
-    struct columns c;
-    size_t i;
 
     printf("%s\n", file[0] != '\0' ? file : request_json_text(info, "source"));
     fflush(stdout); /* tables bypass stdio */
-    if (json_array_size(list) == 0)
-        return;
-    columns_init(&c, 2, 1, titles);
-    json_array_foreach ((json_t *)list, i, t) {
-        columns_add(
-            &c, (const char *[]){request_json_text(t, "name"), request_json_text(t, "expires_at")});
-    }
-    columns_print(&c, print_terminal_columns());
-    columns_fini(&c);
+    if (json_array_size(list) > 0)
+        columns_print_list(list, 2, titles, fields);
 }
 
 static int token_main(struct client_call *call)
 {
     const char *verb = call->operand_count > 0 ? call->operands[0] : "show";
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     int rc;
 
     if (strcmp(verb, "show") != 0 && strcmp(verb, "rotate") != 0)
@@ -228,11 +217,10 @@ static int token_main(struct client_call *call)
     if (rc != CLI_OK)
         return rc;
     if (strcmp(verb, "rotate") == 0)
-        rc = rotate(call, r.json);
-    else if (!print_value(call, r.json))
+        return rotate(call, r.json);
+    if (!print_value(call, r.json))
         print_tokens(r.json);
-    fetch_reply_fini(&r);
-    return rc;
+    return CLI_OK;
 }
 
 const struct command token_command = {
@@ -245,9 +233,6 @@ const struct command token_command = {
         "pages signed in with it, are closed, at once or after --grace. Share links stay valid.\n"
         "It prints the path of the file, never a token. Run it on the daemon's machine.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct token_args),
-    .max_operands = 1,
-    .operand_kind = OPERAND_WORDS,
     .words = "show|rotate",
     .run = token_main,
 };

@@ -2,18 +2,11 @@
 /*
  * cmd_upgrade.c - `holdfast upgrade`: makes a running daemon switch to its new binary. Layer: cli.
  */
-#include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 static int upgrade_main(struct client_call *call)
 {
-    fetch_autoreply struct fetch_reply r = {0};
-    int rc = request(call, "POST", "/v1/upgrade", NULL, &r);
-
-    if (rc == CLI_OK)
-        print_value(call, r.json);
-    return rc;
+    return request(call, "POST", "/v1/upgrade", NULL, NULL);
 }
 
 const struct command upgrade_command = {

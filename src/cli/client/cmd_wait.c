@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
-#include "cli/client/commands.h"
 
 struct wait_args {
     bool exit_code, prompt;
@@ -155,13 +154,7 @@ static int request_wait(const struct client_call *call, const char *path, struct
         request_begin(&tries);
         rc = request_once(call, path, r, &err);
     } while (request_again(&tries, rc));
-    if (rc < 0)
-        return request_print_unreachable(call, &err);
-    if (r->status / 100 == 2)
-        return CLI_OK;
-    rc = request_print_problem(call, r);
-    fetch_reply_fini(r);
-    return rc;
+    return request_check(call, rc, &err, r);
 }
 
 static int wait_one(const struct client_call *call, const char *name)
@@ -207,9 +200,5 @@ const struct command wait_command = {
         "and with 1 if the process ends before a condition is met. A lost connection is\n"
         "reopened.\n",
     COMMAND_OPTS(opts),
-    .args_size = sizeof(struct wait_args),
-    .min_operands = 1,
-    .max_operands = -1,
-    .operand_kind = OPERAND_PROCESS,
     .run = wait_main,
 };

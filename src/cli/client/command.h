@@ -29,32 +29,25 @@ enum {
 
 #define OPT_USES_MAX 256 /* of an option that may be repeated */
 
-/* What the operands are, for completions. */
-enum operand_kind {
-    OPERAND_NONE,
-    OPERAND_PROCESS,
-    OPERAND_COMMAND,
-    OPERAND_WORDS /* of command.words */
-};
-
 struct client_call;
 struct command {
     const char *name;
-    const char *operands; /* "PROCESS [TEXT...]" */
-    const char *summary;  /* one line */
-    const char *about;    /* more, for --help; NULL: none */
+    /* "PROCESS [TEXT...]": the usage, from which their number and kind are read. */
+    const char *operands;
+    const char *summary; /* one line */
+    const char *about;   /* more, for --help; NULL: none */
     const struct opt *opts;
     size_t opt_count;
     size_t args_size;
-    int min_operands, max_operands; /* -1: any number */
-    bool first_operand_ends;        /* options stop there: the rest belongs to another program */
-    bool takes_bytes;               /* operands need not be UTF-8 */
-    const char *verb_ends; /* the same after this first operand and one more: "run" ID ... */
-    enum operand_kind operand_kind;
-    const char *words; /* "bash|zsh|fish" */
+    bool first_operand_ends; /* options stop there: the rest belongs to another program */
+    bool takes_bytes;        /* operands need not be UTF-8 */
+    const char *verb_ends;   /* the same after this first operand and one more: "run" ID ... */
+    const char *words;       /* for completions: "bash|zsh|fish" */
     int (*run)(struct client_call *call);
 };
-#define COMMAND_OPTS(table) .opts = (table), .opt_count = sizeof(table) / sizeof((table)[0])
+/* The table, and the struct that it fills. */
+#define COMMAND_OPTS(table)                                                                        \
+    .opts = (table), .opt_count = sizeof(table) / sizeof((table)[0]), .args_size = sizeof(OPT_ARGS)
 
 /* One invocation of a command. */
 struct client_call {
@@ -67,19 +60,23 @@ struct client_call {
     bool json;
 };
 
+extern const struct command run_command, attach_command, watch_command, ps_command, logs_command,
+    send_command, signal_command, kill_command, rm_command, wait_command, resize_command,
+    screen_command, events_command, record_command, share_command, open_command, session_command,
+    info_command, token_command, upgrade_command, completion_command;
+
 extern const struct command *const client_commands[]; /* ends with NULL */
 extern const struct opt commands_common_opts[];
 extern const size_t commands_common_opt_count;
 const struct command *command_find(const char *name);
+/* Do the operands begin with this word, such as PROCESS? */
+bool command_takes(const struct command *c, const char *word);
 
 /* Parses the arguments, finds the daemon and runs the command. Returns the exit code. */
 int command_main(const struct command *c, int argc, char **argv);
-/* 0, or an exit code after an error message. *help: --help was given. */
-int args_parse(struct client_call *call, int argc, char **argv, bool *help);
 void command_help(const struct command *c, struct buf *out);
 
 /* "holdfast NAME: ..." on standard error; returns `code`. */
-int command_complain(const struct client_call *call, int code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+#define command_complain(call, code, ...) cli_complain((call)->command->name, code, __VA_ARGS__)
 
 #endif

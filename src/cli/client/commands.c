@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * commands.c - the list of client commands, and how one is run. Layer: cli.
+ * commands.c - the list of client commands, their command lines and help texts, and how one is run
+ *
+ * Layer: cli.
  */
-#include "cli/client/commands.h"
+#include "cli/client/command.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli/client/client_print.h"
 
 const struct command *const client_commands[] = {
@@ -52,12 +55,110 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+void command_help(const struct command *c, struct buf *out)
+{
+    buf_printf(out, "usage: holdfast %s [OPTION...]%s%s\n\n%s\n", c->name,
+               c->operands[0] != '\0' ? " " : "", c->operands, c->summary);
+    if (c->about != NULL)
+        buf_printf(out, "\n%s", c->about);
+    if (c->opt_count > 0)
+        buf_puts(out, "\nOptions:\n");
+    opt_put_help(out, c->opts, c->opt_count, true);
+    buf_puts(out, "\nOptions of every command:\n");
+    opt_put_help(out, commands_common_opts, commands_common_opt_count, true);
+}
+
+/* --- the command line ---------------------------------------------------------------------- */
+
+bool command_takes(const struct command *c, const char *word)
+{
+    return strncmp(c->operands + (c->operands[0] == '['), word, strlen(word)) == 0;
+}
+
+/* Those in brackets are optional, and dots mean any number. Several forms begin with a verb. */
+static void count_operands(const char *usage, int *least, int *most)
+{
+    bool any = strstr(usage, "...") != NULL || strstr(usage, " | ") != NULL;
+    int words = 0, optional = 0;
+
+    for (const char *at = usage; *at != '\0'; at += strspn(at, " ")) {
+        words++;
+        optional += *at == '[';
+        at += strcspn(at, " ");
+    }
+    *least = strstr(usage, " | ") != NULL ? 1 : words - optional;
+    *most = any ? -1 : words;
+}
+
+/* The API uses JSON, which cannot carry bytes that are not UTF-8: they would arrive changed. */
+static int check_operands(const struct client_call *call)
+{
+    const struct command *c = call->command;
+    int i, least, most;
+
+    count_operands(c->operands, &least, &most);
+    for (i = 0; i < call->operand_count && !c->takes_bytes; i++)
+        if (!utf8_is_valid(call->operands[i], strlen(call->operands[i])))
+            return command_complain(call, CLI_USAGE,
+                                    "an argument is not UTF-8 and cannot be sent; send such bytes "
+                                    "through standard input or a file");
+    if (call->operand_count < least)
+        return command_complain(call, CLI_USAGE, "usage: holdfast %s [OPTION...] %s", c->name,
+                                c->operands);
+    if (most >= 0 && call->operand_count > most)
+        return command_complain(call, CLI_USAGE, "unexpected argument '%s'; see holdfast %s --help",
+                                call->operands[most], c->name);
+    return 0;
+}
+
+/* Everything after the last operand belongs to another program. */
+static bool ends_options(const struct client_call *call)
+{
+    const char *verb = call->command->verb_ends;
+
+    return call->command->first_operand_ends ||
+           (verb != NULL && call->operand_count == 2 && strcmp(call->operands[0], verb) == 0);
+}
+
+/* Collects the operands at the front of argv. 0, or an exit code after an error message. */
+static int args_parse(struct client_call *call, int argc, char **argv, bool *help)
+{
+    const struct command *c = call->command;
+    struct optparse p = {.command = c->name, .argc = argc, .argv = argv};
+    bool only_operands = false;
+    int rc = 0;
+
+    p.parts[0] = (struct opt_part){c->opts, c->opt_count, call->args, true};
+    p.parts[1] = (struct opt_part){commands_common_opts, commands_common_opt_count, call, false};
+    call->operands = argv;
+    while (p.at < argc && rc == 0) {
+        char *arg = argv[p.at];
+
+        if (only_operands || arg[0] != '-' || arg[1] == '\0') {
+            p.at++;
+            call->operands[call->operand_count++] = arg;
+            only_operands = only_operands || ends_options(call);
+        } else if (strcmp(arg, "--") == 0) {
+            p.at++;
+            only_operands = true;
+        } else if (optparse_is_help(arg)) {
+            *help = true;
+            return 0;
+        } else {
+            rc = optparse_next(&p);
+        }
+    }
+    return rc == 0 ? check_operands(call) : rc;
+}
+
+/* --- running -------------------------------------------------------------------------------- */
+
 static int find_place(struct client_call *call)
 {
     struct hf_error err = {0};
 
     call->place.ca_file = call->ca_file != NULL ? call->ca_file : getenv("HOLDFAST_CA_FILE");
-    if (call->format != NULL && format_check(call->format) < 0)
+    if (call->format != NULL && print_format_check(call->format) < 0)
         return command_complain(call, CLI_USAGE,
                                 "--format has an unmatched brace; write {{ for a literal one");
     if (daemon_address_find(&call->place, call->url, call->token_file, &err) < 0)

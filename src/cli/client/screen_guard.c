@@ -4,10 +4,12 @@
  */
 #include "cli/client/screen_guard.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#define ENQ 0x05
+#define SO 0x0e
+#define CAN 0x18
+#define ESC 0x1b
 #define KITTY_DEPTH_MAX 32
 
 /* DEC private modes to restore: number, and whether they are on in a reset terminal. */
@@ -22,24 +24,30 @@ static const struct {
 };
 #define MODES (sizeof modes / sizeof modes[0])
 
-static void note_mode(struct screen_guard *g, int number, bool on)
-{
-    size_t i;
+/* A run of screen_guard_feed(). */
+struct guarding {
+    struct screen_guard *g;
+    const char *bytes;
+    uint64_t from; /* offset of bytes[0] */
+    struct buf *out;
+};
 
-    for (i = 0; i < MODES; i++)
+/* --- what a sequence changes --------------------------------------------------------------- */
+
+static void note_mode(struct screen_changes *c, int number, bool on)
+{
+    for (size_t i = 0; i < MODES; i++)
         if (modes[i].number == number) {
             uint64_t bit = 1ULL << i;
-            g->modes = on != modes[i].on ? g->modes | bit : g->modes & ~bit;
+            c->modes = on != modes[i].on ? c->modes | bit : c->modes & ~bit;
         }
 }
 
 static bool mode_is_changed(const struct screen_guard *g, int number)
 {
-    size_t i;
-
-    for (i = 0; i < MODES; i++)
+    for (size_t i = 0; i < MODES; i++)
         if (modes[i].number == number)
-            return (g->modes >> i) & 1;
+            return (g->changes.modes >> i) & 1;
     return false;
 }
 
@@ -48,241 +56,198 @@ bool screen_guard_is_full_screen(const struct screen_guard *g)
     return mode_is_changed(g, 1049) || mode_is_changed(g, 1047) || mode_is_changed(g, 47);
 }
 
-/* ESC c and CSI ! p reset the terminal. */
-static void forget(struct screen_guard *g)
+/* CSI m and CSI 0 m, CSI r and CSI 0;0 r */
+static bool params_are_default(const struct vt *v)
 {
-    bool replaying = g->replaying;
-
-    *g = (struct screen_guard){.replaying = replaying};
+    for (unsigned i = 0; i < v->count; i++)
+        if (v->params[i] > 0)
+            return false;
+    return true;
 }
 
-/* --- one whole sequence in g->held ------------------------------------------------------ */
-
-/* "1;2;3" in "CSI ? 1;2;3 h" */
-static void note_modes(struct screen_guard *g, const char *p, bool on)
+static void note_csi(struct screen_changes *c, const struct vt *v, uint32_t id)
 {
-    while (*p >= '0' && *p <= '9') {
-        char *end;
-
-        note_mode(g, (int)strtol(p, &end, 10), on);
-        p = *end == ';' ? end + 1 : end;
+    switch (id) {
+    case VT_ID('?', 0, 'h'):
+    case VT_ID('?', 0, 'l'):
+        for (unsigned i = 0; i < v->count; i++)
+            note_mode(c, v->params[i], (id & 0xff) == 'h');
+        break;
+    case 'm': c->style = !params_are_default(v); break;
+    case 'r': c->region = !params_are_default(v); break;
+    case VT_ID(0, ' ', 'q'): c->cursor = true; break;
+    case VT_ID(0, '!', 'p'): *c = (struct screen_changes){0}; break;
+    case VT_ID('>', 0, 'u'): c->kitty_depth += c->kitty_depth < KITTY_DEPTH_MAX; break;
+    case VT_ID('<', 0, 'u'): c->kitty_depth -= c->kitty_depth > 0; break;
+    default: break;
     }
 }
 
-static bool csi_is_query(const char *body, char final)
+static void note_esc(struct screen_changes *c, uint32_t id)
 {
-    bool dollar = strchr(body, '$') != NULL;
+    uint32_t set = id >> 8; /* a character set is chosen: ESC ( 0 */
 
-    switch (final) {
-    case 'c': return true;                             /* device attributes */
-    case 'n': return true;                             /* status, cursor position */
-    case 'p': return dollar;                           /* is this mode set? */
-    case 'q': return body[0] == '>';                   /* name and version */
-    case 'u': return body[0] == '?';                   /* keyboard protocol */
-    case 't': return body[0] == '1' || body[0] == '2'; /* window reports; 2x: also titles */
-    case 'w': return dollar;                           /* presentation state */
-    case 'x': return !dollar;                          /* terminal parameters */
-    case 'y': return strchr(body, '*') != NULL;        /* checksum */
-    default: return false;
+    if (id == '=' || id == '>')
+        c->keypad = id == '=';
+    else if (id == 'c')
+        *c = (struct screen_changes){0};
+    else if (set > 0 && set <= 0x7f && strchr("()*+-./", (int)set) != NULL && (id & 0xff) != 'B')
+        c->shifted = true;
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+/* Passes the bytes up to an offset on; `out` NULL: drops them. */
+static void advance(struct guarding *f, uint64_t to, struct buf *out)
+{
+    struct screen_guard *g = f->g;
+    size_t n = (size_t)(to - g->passed), held = n < g->held_len ? n : g->held_len;
+
+    if (out != NULL) {
+        buf_put(out, g->held, held);
+        if (n > held)
+            buf_put(out, f->bytes + (g->passed + held - f->from), n - held);
     }
+    g->held_len -= held;
+    memmove(g->held, g->held + held, g->held_len);
+    g->passed = to;
 }
 
-static void note_csi(struct screen_guard *g, const char *body, char final)
+/* The ESC of an ST whose string was dropped. */
+static bool ends_dropped(const struct screen_guard *g)
 {
-    if (body[0] == '?' && (final == 'h' || final == 'l'))
-        note_modes(g, body + 1, final == 'h');
-    else if (final == 'm' && body[0] != '>' && body[0] != '?')
-        g->style = strcmp(body, "") != 0 && strcmp(body, "0") != 0;
-    else if (final == 'r' && body[0] != '?')
-        g->region = body[0] != '\0';
-    else if (final == 'q' && strchr(body, ' ') != NULL)
-        g->cursor = true;
-    else if (final == 'p' && strchr(body, '!') != NULL)
-        forget(g);
-    else if (final == 'u' && body[0] == '>' && g->kitty_depth < KITTY_DEPTH_MAX)
-        g->kitty_depth++;
-    else if (final == 'u' && body[0] == '<' && g->kitty_depth > 0)
-        g->kitty_depth--;
+    return g->vt.broke == VT_BROKE_STRING && g->vt.token_at == g->dropped_to;
 }
 
-static void note_esc(struct screen_guard *g, char final)
+/* Drops the bytes of a query. What it interrupted has to end without it. */
+static void drop(struct guarding *f, uint64_t from, uint64_t to)
 {
-    if (final == '=' || final == '>')
-        g->keypad = final == '=';
-    else if (final == 'c')
-        forget(g);
-    else if (strchr("()*+-./", final) != NULL)
-        g->shifted = true;
-}
+    struct screen_guard *g = f->g;
+    bool ends_string = g->vt.broke == VT_BROKE_STRING && !ends_dropped(g);
 
-/* OSC 10;? and similar, OSC 52;c;?, and DCS requests. */
-static bool string_is_query(const char *text, size_t len)
-{
-    if (text[1] == 'P')
-        return len > 4 && (text[2] == '$' || text[2] == '+') && text[3] == 'q';
-    if (text[1] != ']')
-        return false;
-    while (len > 0 && (text[len - 1] == '\a' || text[len - 1] == '\\' || text[len - 1] == '\033'))
-        len--;
-    return len > 1 && text[len - 1] == '?' && text[len - 2] == ';';
-}
-
-/* Passes an incomplete or oversized sequence on unchanged. */
-static void abandon(struct screen_guard *g, struct buf *out)
-{
-    if (!g->passing)
-        buf_put(out, g->held, g->held_len);
-    g->held_len = 0;
-    g->passing = false;
-    g->state = GUARD_TEXT;
-}
-
-/* The sequence is complete: note what it does, pass it on. */
-static void finish(struct screen_guard *g, struct buf *out)
-{
-    size_t len = g->held_len;
-    char text[GUARD_SEQUENCE_MAX + 1], final;
-    bool query = false;
-
-    if (g->passing || len < 2) {
-        abandon(g, out);
+    if (!g->replaying || from < g->passed || to - from > GUARD_SEQUENCE_MAX)
         return;
-    }
-    memcpy(text, g->held, len);
-    text[len] = '\0';
-    g->held_len = 0;
-    final = text[len - 1];
-    if (g->state == GUARD_CSI) {
-        text[len - 1] = '\0';
-        query = csi_is_query(text + 2, final);
-        note_csi(g, text + 2, final);
-        text[len - 1] = final;
-    } else if (g->state == GUARD_ESC) {
-        query = final == 'Z';
-        note_esc(g, final);
-    } else {
-        query = string_is_query(text, len);
-    }
-    g->state = GUARD_TEXT;
-    if (!query || !g->replaying)
-        buf_put(out, text, len);
+    advance(f, from, f->out);
+    advance(f, to, NULL);
+    g->dropped_to = to;
+    if (g->vt.broke == VT_BROKE_SEQUENCE)
+        buf_putc(f->out, CAN);
+    else if (ends_string)
+        buf_puts(f->out, "\033\\");
 }
 
-/* --- bytes ---------------------------------------------------------------------------------- */
+/* --- parser callbacks ----------------------------------------------------------------- */
 
-/* Buffers a byte of a sequence; a sequence that is too long is passed on instead. */
-static void hold(struct screen_guard *g, char c, struct buf *out)
+static void on_control(void *arg, uint8_t c)
 {
-    if (!g->passing && g->held_len == GUARD_SEQUENCE_MAX) {
-        buf_put(out, g->held, g->held_len);
-        g->held_len = 0;
-        g->passing = true;
-    }
-    if (g->passing)
-        buf_putc(out, c);
-    else
-        g->held[g->held_len++] = c;
+    struct guarding *f = arg;
+    struct screen_guard *g = f->g;
+
+    if (c == SO)
+        g->changes.shifted = true;
+    if (c != ENQ || g->vt.state != VT_GROUND || !g->replaying)
+        return;
+    advance(f, g->vt.token_at, f->out);
+    advance(f, g->vt.at, NULL);
 }
 
-static void after_esc(struct screen_guard *g, char c, struct buf *out)
+static void on_csi(void *arg, const struct vt *v, uint32_t id)
 {
-    hold(g, c, out);
-    if (c == '[')
-        g->state = GUARD_CSI;
-    else if (c != '\0' && strchr("]P_^X", c) != NULL)
-        g->state = GUARD_STRING;
-    else if (c >= 0x20 && c <= 0x2f && g->held_len == 2)
-        return; /* ESC ( B: one more */
-    else
-        finish(g, out);
+    struct guarding *f = arg;
+
+    note_csi(&f->g->changes, v, id);
+    if (query_of_csi(v, id) != QUERY_NONE)
+        drop(f, v->token_at, v->at);
 }
 
-static void in_csi(struct screen_guard *g, char c, struct buf *out)
+static void on_esc(void *arg, const struct vt *v, uint32_t id)
 {
-    hold(g, c, out);
-    if (c >= 0x40 && c <= 0x7e)
-        finish(g, out);
+    struct guarding *f = arg;
+
+    note_esc(&f->g->changes, id);
+    if (query_of_esc(id) != QUERY_NONE || (id == '\\' && ends_dropped(f->g)))
+        drop(f, v->token_at, v->at);
 }
 
-static void in_string(struct screen_guard *g, char c, struct buf *out)
+static void on_string_begin(void *arg, const struct vt *v, enum vt_string kind, uint32_t id)
 {
-    hold(g, c, out);
-    if (c == '\a' || (g->state == GUARD_STRING_ESC && c == '\\'))
-        finish(g, out);
-    else
-        g->state = c == '\033' ? GUARD_STRING_ESC : GUARD_STRING;
+    struct guarding *f = arg;
+
+    (void)v;
+    query_string_begin(&f->g->string, kind, id);
 }
 
-/* Passes a run of plain text on, up to the next escape or the end. */
-static void pass_text(struct screen_guard *g, const char *bytes, size_t len, size_t *i,
-                      struct buf *out)
+static void on_string_put(void *arg, const char *bytes, size_t len)
 {
-    const char *esc = memchr(bytes + *i, '\033', len - *i);
-    size_t n = esc != NULL ? (size_t)(esc - bytes) - *i : len - *i;
+    struct guarding *f = arg;
 
-    if (memchr(bytes + *i, 0x0e, n) != NULL)
-        g->shifted = true;
-    if (g->replaying && memchr(bytes + *i, 0x05, n) != NULL) { /* ENQ is a query, too */
-        for (size_t k = 0; k < n; k++)
-            if (bytes[*i + k] != 0x05)
-                buf_putc(out, bytes[*i + k]);
-    } else {
-        buf_put(out, bytes + *i, n);
-    }
-    *i += n;
+    query_string_put(&f->g->string, bytes, len);
+}
+
+/* The ESC of ST is the beginning of the next token. */
+static void on_string_end(void *arg, const struct vt *v, bool ok, uint8_t end)
+{
+    struct guarding *f = arg;
+
+    if (ok && query_string_end(&f->g->string) != QUERY_NONE)
+        drop(f, v->token_at, end == ESC ? v->at - 1 : v->at);
+}
+
+static const struct vt_ops ops = {
+    .control = on_control,
+    .csi = on_csi,
+    .esc = on_esc,
+    .string_begin = on_string_begin,
+    .string_put = on_string_put,
+    .string_end = on_string_end,
+};
+
+/* A sequence that is open is held until it is known whether it is a query. */
+static void hold_open(struct guarding *f, size_t len)
+{
+    struct screen_guard *g = f->g;
+    uint64_t from = g->vt.token_at < g->passed ? g->passed : g->vt.token_at;
+    bool holds = vt_is_open(&g->vt) && g->vt.at - g->vt.token_at <= GUARD_SEQUENCE_MAX;
+    size_t n;
+
+    advance(f, holds ? from : g->vt.at, f->out);
+    n = (size_t)(g->vt.at - g->passed) - g->held_len;
+    memcpy(g->held + g->held_len, f->bytes + len - n, n);
+    g->held_len += n;
 }
 
 void screen_guard_feed(struct screen_guard *g, const char *bytes, size_t len, struct buf *out)
 {
-    size_t i = 0;
+    struct guarding f = {g, bytes, g->vt.at, out};
 
-    while (i < len) {
-        char c;
-
-        if (g->state == GUARD_TEXT)
-            pass_text(g, bytes, len, &i, out);
-        if (i == len)
-            break;
-        c = bytes[i++];
-        if (c == 0x18 || c == 0x1a) { /* CAN and SUB end any sequence */
-            hold(g, c, out);
-            abandon(g, out);
-        } else if (c == '\033' && g->state != GUARD_STRING && g->state != GUARD_STRING_ESC) {
-            abandon(g, out);
-            g->state = GUARD_ESC;
-            hold(g, c, out);
-        } else if (g->state == GUARD_ESC) {
-            after_esc(g, c, out);
-        } else if (g->state == GUARD_CSI) {
-            in_csi(g, c, out);
-        } else {
-            in_string(g, c, out);
-        }
-    }
+    if (len == 0)
+        return;
+    vt_feed(&g->vt, &ops, &f, bytes, len);
+    hold_open(&f, len);
 }
 
 /* --- the end ------------------------------------------------------------------------------- */
 
 void screen_guard_reset(struct screen_guard *g, struct buf *out)
 {
-    size_t i;
+    const struct screen_changes *c = &g->changes;
 
-    if (g->state != GUARD_TEXT)
-        buf_putc(out, 0x18); /* cancel an unfinished sequence */
-    for (i = 0; i < MODES; i++)
-        if ((g->modes >> i) & 1)
+    if (vt_is_open(&g->vt))
+        buf_putc(out, CAN); /* cancel an unfinished sequence */
+    for (size_t i = 0; i < MODES; i++)
+        if ((c->modes >> i) & 1)
             buf_printf(out, "\033[?%u%c", modes[i].number, modes[i].on ? 'h' : 'l');
-    if (g->kitty_depth > 0)
-        buf_printf(out, "\033[<%du", g->kitty_depth);
-    if (g->keypad)
+    if (c->kitty_depth > 0)
+        buf_printf(out, "\033[<%du", c->kitty_depth);
+    if (c->keypad)
         buf_puts(out, "\033>");
-    if (g->region)
+    if (c->region)
         buf_puts(out, "\0337\033[r\0338");
-    if (g->cursor)
+    if (c->cursor)
         buf_puts(out, "\033[0 q");
-    if (g->shifted)
+    if (c->shifted)
         buf_puts(out, "\033(B\017");
-    if (g->style)
+    if (c->style)
         buf_puts(out, "\033[0m");
     *g = (struct screen_guard){0};
 }

@@ -16,24 +16,30 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "term/term_query.h"
 
 #define GUARD_SEQUENCE_MAX 256 /* longer sequences are passed on unchanged */
 
-enum guard_state { GUARD_TEXT, GUARD_ESC, GUARD_CSI, GUARD_STRING, GUARD_STRING_ESC };
-
-struct screen_guard {
-    bool replaying;
-    enum guard_state state;
-    bool passing; /* the sequence is too long to buffer */
-    char held[GUARD_SEQUENCE_MAX];
-    size_t held_len;
-    uint64_t modes;  /* modes of the table that differ from a reset terminal */
+/* What differs from a reset terminal. */
+struct screen_changes {
+    uint64_t modes;  /* of the table of DEC private modes */
     bool keypad;     /* ESC = */
     bool style;      /* colours or attributes may be on */
     bool region;     /* a scroll region may be set */
     bool cursor;     /* its shape was changed */
     bool shifted;    /* another character set may be in use */
     int kitty_depth; /* keyboard protocols pushed */
+};
+
+struct screen_guard {
+    bool replaying;
+    struct vt vt;
+    struct query_string string;
+    uint64_t passed;     /* offset: what is before it was passed on or dropped */
+    uint64_t dropped_to; /* end of the last query that was dropped */
+    size_t held_len;
+    char held[GUARD_SEQUENCE_MAX]; /* the bytes from there to vt.at: the sequence that is open */
+    struct screen_changes changes;
 };
 
 void screen_guard_feed(struct screen_guard *g, const char *bytes, size_t len, struct buf *out);

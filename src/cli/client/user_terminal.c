@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/signals.h"
 
 static struct termios found;
 static volatile sig_atomic_t is_raw;
@@ -114,15 +115,8 @@ bool user_terminal_size(uint16_t *rows, uint16_t *cols)
 
 /* --- signals ---------------------------------------------------------------------- */
 
-static void signal_set(sigset_t *set)
-{
-    static const int wanted[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGWINCH,
-                                 SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
-
-    sigemptyset(set);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        sigaddset(set, wanted[i]);
-}
+static const int caught[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGWINCH,
+                             SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2, 0};
 
 /* Another process that shares standard input may have made it non-blocking. */
 ssize_t user_terminal_read(void *bytes, size_t size)
@@ -137,25 +131,15 @@ ssize_t user_terminal_read(void *bytes, size_t size)
 
 int user_terminal_signals(void)
 {
-    sigset_t set;
-    int fd;
-
-    signal_set(&set);
     signal(SIGPIPE, SIG_IGN);
     /* Restoring modes from the background must not stop us. */
     signal(SIGTTOU, SIG_IGN);
-    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-        return -errno;
-    fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    return fd >= 0 ? fd : -errno;
+    return signals_open(caught, SFD_NONBLOCK);
 }
 
 void user_terminal_signals_default(void)
 {
-    sigset_t set;
-
-    signal_set(&set);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    signals_unblock(caught);
 }
 
 int user_terminal_next_signal(int fd)
@@ -179,13 +163,11 @@ void user_terminal_stop_self(void)
 
 void user_terminal_die_of(int signum)
 {
-    sigset_t set;
+    const int it[] = {signum, 0};
 
     user_terminal_restore();
     signal(signum, SIG_DFL);
-    sigemptyset(&set);
-    sigaddset(&set, signum);
     raise(signum);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    signals_unblock(it);
     _exit(128 + signum);
 }

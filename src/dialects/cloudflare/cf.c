@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/braces.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "dialects/cloudflare/cf_bridge.h"
-#include "dialects/cloudflare/cf_call.h"
-#include "dialects/cloudflare/cf_pty.h"
+#include "dialects/cloudflare/cf_request.h"
+#include "dialects/common/file_op.h"
 
 #define PREFIX "/dialects/cloudflare"
 
@@ -28,23 +29,24 @@ struct process *cf_find(struct cf *cf, const char *id)
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
+void cf_refuse_text(struct http_request *rq, int status, const char *text)
+{
+    http_reply(rq, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
 static void api_error(struct http_request *rq, const struct hf_error *err)
 {
     int status = hf_code_status(err->code);
     bool unknown = err->code == HF_E_not_found;
-    struct json_out o = dialect_reply_open(dialect_base_of(rq));
+    const char *code = unknown || status == 405 ? "UNKNOWN_ERROR"
+                       : status == 401          ? "UNAUTHORIZED"
+                       : status == 403          ? "PERMISSION_DENIED"
+                       : status < 500           ? "VALIDATION_FAILED"
+                                                : "INTERNAL_ERROR";
+    struct json_out o =
+        cf_failure(dialect_base_of(rq), status, code,
+                   unknown ? "The requested endpoint was not found" : err->detail, NULL, NULL);
 
-    json_kstr(&o, "code",
-              unknown || status == 405 ? "UNKNOWN_ERROR"
-              : status == 401          ? "UNAUTHORIZED"
-              : status == 403          ? "PERMISSION_DENIED"
-              : status < 500           ? "VALIDATION_FAILED"
-                                       : "INTERNAL_ERROR");
-    json_kstr(&o, "message", unknown ? "The requested endpoint was not found" : err->detail);
-    json_key(&o, "context");
-    json_open(&o, '{');
-    json_close(&o, '}');
-    json_kint(&o, "httpStatus", status);
     json_ktime(&o, "timestamp", clock_wall_ms());
     dialect_reply_send(rq, status, &o);
 }
@@ -60,7 +62,7 @@ static void cf_error_reply(struct http_request *rq, const struct hf_error *err)
     if (strncmp(path, PREFIX, strlen(PREFIX)) == 0)
         path += strlen(PREFIX);
     if (strncmp(path, "/v1/", 4) == 0)
-        bridge_error(rq, hf_code_status(err->code), hf_code_name(err->code), err->detail);
+        bridge_fail(rq, err);
     else if (strncmp(path, "/ws", 3) == 0)
         cf_refuse_text(rq, hf_code_status(err->code), err->detail);
     else
@@ -82,28 +84,29 @@ static void health(struct http_request *rq)
 #define ALL_METHODS (HTTP_GET_M | HTTP_POST_M | HTTP_PUT_M | HTTP_DELETE_M)
 #define SOCKET (ROUTE_UPGRADE | ROUTE_ANY_QUERY)
 
+#define BOX "/v1/sandbox"
+#define FILE_BODY (ROUTE_PREFIX | ROUTE_ANY_QUERY | ROUTE_STREAM_BODY)
+#define R(method, path, handler, role, flags) BRACES(method, path, handler, role, flags, 0, NULL)
+#define BOX_ROUTE(method, path, handler, role) R(method, BOX path, handler, role, ROUTE_ANY_QUERY)
+
 static const struct route routes[] = {
-    {HTTP_GET_M, "/", greet, ROLE_WATCH, 0, 0, NULL},
-    {HTTP_GET_M, "/health", health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE, 0, NULL},
-    {HTTP_GET_M, "/ws", cf_mux, ROLE_WATCH, SOCKET, 0, NULL},
-    {HTTP_GET_M, "/api/ws", cf_mux, ROLE_WATCH, SOCKET, 0, NULL},
-    {HTTP_GET_M, "/ws/pty", cf_pty, ROLE_WATCH, SOCKET, 0, NULL},
-    {HTTP_GET_M, "/ws/terminal", cf_terminal, ROLE_WATCH, SOCKET, 0, NULL},
-    {ALL_METHODS, "/api/", cf_api, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
-    {HTTP_POST_M, "/v1/sandbox", cf_bridge_create, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
-    {HTTP_DELETE_M, "/v1/sandbox/{id}", cf_bridge_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
-    {HTTP_GET_M, "/v1/sandbox/{id}/running", cf_bridge_running, ROLE_WATCH, ROUTE_ANY_QUERY, 0,
+    R(HTTP_GET_M, "/", greet, ROLE_WATCH, 0),
+    R(HTTP_GET_M, "/health", health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE),
+    R(HTTP_GET_M, "/ws", cf_mux, ROLE_WATCH, SOCKET),
+    R(HTTP_GET_M, "/api/ws", cf_mux, ROLE_WATCH, SOCKET),
+    R(HTTP_GET_M, "/ws/pty", cf_pty, ROLE_WATCH, SOCKET),
+    R(HTTP_GET_M, "/ws/terminal", cf_terminal, ROLE_WATCH, SOCKET),
+    R(ALL_METHODS, "/api/", cf_api, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY),
+    BOX_ROUTE(HTTP_POST_M, "", cf_bridge_create, ROLE_OWN),
+    BOX_ROUTE(HTTP_DELETE_M, "/{id}", cf_bridge_delete, ROLE_OWN),
+    BOX_ROUTE(HTTP_GET_M, "/{id}/running", cf_bridge_running, ROLE_WATCH),
+    BOX_ROUTE(HTTP_POST_M, "/{id}/exec", cf_bridge_exec, ROLE_OWN),
+    R(HTTP_GET_M, BOX "/{id}/pty", cf_bridge_pty, ROLE_WATCH, SOCKET),
+    BOX_ROUTE(HTTP_POST_M, "/{id}/session", cf_bridge_session_create, ROLE_OWN),
+    BOX_ROUTE(HTTP_DELETE_M, "/{id}/session/{session}", cf_bridge_session_delete, ROLE_OWN),
+    R(HTTP_GET_M, BOX "/{id}/file/", cf_bridge_file_get, ROLE_OWN, ROUTE_PREFIX | ROUTE_ANY_QUERY),
+    {HTTP_PUT_M, BOX "/{id}/file/", cf_bridge_file_put, ROLE_OWN, FILE_BODY, LIMIT_INPUT_BODY_BYTES,
      NULL},
-    {HTTP_POST_M, "/v1/sandbox/{id}/exec", cf_bridge_exec, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
-    {HTTP_GET_M, "/v1/sandbox/{id}/pty", cf_bridge_pty, ROLE_WATCH, SOCKET, 0, NULL},
-    {HTTP_POST_M, "/v1/sandbox/{id}/session", cf_bridge_session_create, ROLE_OWN, ROUTE_ANY_QUERY,
-     0, NULL},
-    {HTTP_DELETE_M, "/v1/sandbox/{id}/session/{session}", cf_bridge_session_delete, ROLE_OWN,
-     ROUTE_ANY_QUERY, 0, NULL},
-    {HTTP_GET_M, "/v1/sandbox/{id}/file/", cf_bridge_file_get, ROLE_OWN,
-     ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
-    {HTTP_PUT_M, "/v1/sandbox/{id}/file/", cf_bridge_file_put, ROLE_OWN,
-     ROUTE_PREFIX | ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_INPUT_BODY_BYTES, NULL},
 };
 
 /* The xterm addons cannot send headers. */
@@ -120,19 +123,11 @@ static void cf_init(struct dialect_base *b)
 {
     struct cf *cf = (struct cf *)b;
 
-    list_init(&cf->works);
     list_init(&cf->makings);
     list_init(&cf->starts);
+    file_op_end_all(b->engine);
     b->table.routes = routes;
     b->table.count = sizeof routes / sizeof *routes;
-}
-
-static void cf_fini(struct dialect_base *b)
-{
-    struct cf *cf = (struct cf *)b;
-
-    pending_free(&cf->works);
-    buf_fini(&cf->frame);
 }
 
 const struct dialect cloudflare_dialect = {
@@ -144,5 +139,4 @@ const struct dialect cloudflare_dialect = {
     .error = cf_error_reply,
     .size = sizeof(struct cf),
     .init = cf_init,
-    .fini = cf_fini,
 };

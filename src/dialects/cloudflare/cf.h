@@ -10,7 +10,6 @@
 #define HF_DIALECTS_CLOUDFLARE_CF_H
 
 #include "dialects/common/dialect_base.h"
-#include "dialects/common/pending.h"
 
 extern const struct dialect cloudflare_dialect;
 
@@ -21,10 +20,8 @@ extern const struct dialect cloudflare_dialect;
 
 struct cf {
     struct dialect_base base;
-    struct list works;   /* struct pending: the engine still owes a callback */
     struct list makings; /* sessions that are being created; cf_session.c */
-    struct list starts;  /* terminals of sessions that are being started; cf_pty.c */
-    struct buf frame;    /* the envelope of a reply or event in base.scratch */
+    struct list starts;  /* clients that wait for a terminal; cf_pty.c */
 };
 
 static inline struct cf *cf_of(const struct http_request *rq)
@@ -35,11 +32,25 @@ static inline struct cf *cf_of(const struct http_request *rq)
 /* The process with this id, "pid:N" or tag; NULL if none. */
 struct process *cf_find(struct cf *cf, const char *id);
 
+void cf_refuse_text(struct http_request *rq, int status, const char *text); /* a reply as text */
+
+/* cf_terminal.c */
+/* Attaches a client of the stable generation. `fresh`: replay all output instead of the screen. */
+void cf_terminal_attach(struct http_request *rq, struct process *p, bool fresh);
+/* Accepts the WebSocket, reports the error and closes: these clients see a refusal no other way. */
+void cf_refuse_socket(struct http_request *rq, int code, const char *text);
+/* cols and rows of the query where they are valid sizes; else unchanged. */
+void cf_query_size(const struct http_request *rq, int64_t *cols, int64_t *rows);
+/* cf_pty.c: the terminal of this session, started if it has none. */
+void cf_pty_session(struct http_request *rq, const char *session);
+/* A terminal for this connection alone, terminated with it. */
+void cf_pty_alone(struct http_request *rq, const char *group);
+
 /* Handlers of plain routes. */
-void cf_api(struct http_request *rq);      /* cf_api.c: everything under /api/ */
-void cf_mux(struct http_request *rq);      /* cf_mux.c */
-void cf_pty(struct http_request *rq);      /* cf_pty.c */
-void cf_terminal(struct http_request *rq); /* cf_terminal.c */
+void cf_api(struct http_request *rq); /* cf_api.c: everything under /api/ */
+void cf_mux(struct http_request *rq); /* cf_mux.c */
+void cf_pty(struct http_request *rq);
+void cf_terminal(struct http_request *rq);
 void cf_bridge_create(struct http_request *rq);
 void cf_bridge_delete(struct http_request *rq);
 void cf_bridge_running(struct http_request *rq);

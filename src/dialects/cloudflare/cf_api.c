@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_api.c - the routing table of the route API, for HTTP and for the multiplex. Layer: dialects.
+ * cf_api.c - the routes of the route API, by HTTP and through the multiplex. Layer: dialects.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "dialects/cloudflare/cf_call_own.h"
-#include "dialects/cloudflare/cf_exec.h"
-#include "dialects/cloudflare/cf_session.h"
+#include "dialects/cloudflare/cf_request.h"
 
-static void ping(struct cf_call *c)
+static void ping(struct cf_request *q)
 {
-    struct json_out o = cf_ok(c);
+    struct json_out o = cf_ok(cf_call(q));
 
     json_kstr(&o, "status", "healthy");
     json_kstr(&o, "message", "pong");
-    cf_send(c, 200, &o);
+    cf_send(q->call, 200, &o);
 }
 
-static void version(struct cf_call *c)
+static void version(struct cf_request *q)
 {
-    struct json_out o = cf_ok(c);
+    struct json_out o = cf_ok(cf_call(q));
 
-    json_kstr(&o, "version", c->cf->base.host.version);
-    cf_send(c, 200, &o);
+    json_kstr(&o, "version", q->cf->base.host.version);
+    cf_send(q->call, 200, &o);
 }
+
+/* --- the table ------------------------------------------------------------------------------- */
 
 /* Paths follow "/api". The handlers below are in the same order. */
 const struct route cf_api_rows[CF_API_ROWS] = {
@@ -47,32 +46,18 @@ const struct route cf_api_rows[CF_API_ROWS] = {
     {HTTP_POST_M, "/port-watch", NULL, ROLE_WATCH, 0, 0, NULL},
 };
 
-static cf_handler *const handlers[] = {
+static void (*const handlers[])(struct cf_request *q) = {
     ping,           version,           cf_session_create, cf_session_list,   cf_session_delete,
     cf_execute,     cf_execute_stream, cf_process_start,  cf_process_list,   cf_process_kill_all,
     cf_process_get, cf_process_kill,   cf_process_logs,   cf_process_stream, cf_terminal_create,
     cf_port_watch,
 };
-_Static_assert(CF_API_ROWS == sizeof handlers / sizeof *handlers, "one handler for each route");
+_Static_assert(CF_API_ROWS == CF_COUNT(handlers), "one handler for each route");
 
 static const struct route_table table = {.prefix = "", .routes = cf_api_rows, .count = CF_API_ROWS};
 
-unsigned cf_method(const char *name)
-{
-    static const struct {
-        const char *name;
-        unsigned method;
-    } methods[] = {
-        {"GET", HTTP_GET_M}, {"POST", HTTP_POST_M}, {"PUT", HTTP_PUT_M}, {"DELETE", HTTP_DELETE_M}};
-
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (strcmp(name, methods[i].name) == 0)
-            return methods[i].method;
-    return 0;
-}
-
 /* `raw` follows "/api" and may have a query. */
-static bool find(struct cf_call *c, unsigned method, char *raw)
+static bool find(struct cf_request *q, unsigned method, char *raw)
 {
     const struct route_table *tables[] = {&table};
     char *query = strchr(raw, '?');
@@ -80,39 +65,57 @@ static bool find(struct cf_call *c, unsigned method, char *raw)
 
     if (query != NULL)
         *query++ = '\0';
-    if (path_parse(&c->path, raw, &err) < 0 ||
-        query_parse(&c->query, query != NULL ? query : "", &err) < 0) {
-        cf_error(c, &err);
+    if (path_parse(&q->path, raw, &err) < 0 ||
+        query_parse(&q->query, query != NULL ? query : "", &err) < 0) {
+        cf_error(cf_call(q), &err);
         return false;
     }
-    router_find(tables, 1, true, raw, &c->path, method, &c->match);
-    if (c->match.route != NULL)
+    router_find(tables, 1, true, raw, &q->path, method, &q->match);
+    if (q->match.route != NULL)
         return true;
-    if (c->match.allow != 0)
-        cf_fail(c, 405, "UNKNOWN_ERROR", "The requested method is not allowed here");
+    if (q->match.allow != 0)
+        cf_fail(cf_call(q), 405, "UNKNOWN_ERROR", "The requested method is not allowed here");
     else
-        cf_fail(c, 404, "UNKNOWN_ERROR", "The requested endpoint was not found");
+        cf_fail(cf_call(q), 404, "UNKNOWN_ERROR", "The requested endpoint was not found");
     return false;
 }
 
-void cf_dispatch(struct cf_call *c, unsigned method, const char *raw_path)
+void cf_dispatch(struct cf_request *q, unsigned method, const char *raw_path)
 {
-    char *raw = hf_xstrdup(raw_path);
-    const struct route *r;
+    hf_autofree char *raw = hf_xstrdup(raw_path);
 
-    if (find(c, method, raw)) {
-        r = c->match.route;
-        if (c->role < r->role)
-            cf_fail(c, 403, "PERMISSION_DENIED", "this token may not do that");
-        else if (c->cf->base.draining)
-            cf_fail(c, 503, "INTERNAL_ERROR", "the daemon is shutting down; try again");
+    if (find(q, method, raw)) {
+        if (q->role < q->match.route->role)
+            cf_fail(cf_call(q), 403, "PERMISSION_DENIED", "this token may not do that");
+        else if (q->cf->base.draining)
+            cf_fail(cf_call(q), 503, "INTERNAL_ERROR", "the daemon is shutting down; try again");
         else
-            handlers[r - cf_api_rows](c);
+            handlers[q->match.route - cf_api_rows](q);
     }
-    free(raw);
+    path_fini(&q->path);
+    query_fini(&q->query);
 }
 
 void cf_api(struct http_request *rq)
 {
-    cf_call_http(rq);
+    struct cf_request q = {
+        .cf = cf_of(rq),
+        .rq = rq,
+        .role = http_role(rq),
+        .session = http_header(rq, "X-Session-Id"),
+    };
+    struct buf path = {0};
+    struct hf_error err;
+    size_t len;
+    const char *text = http_body(rq, &len);
+    json_auto_t *body = len > 0 ? json_parse(text, len, &err) : NULL;
+
+    if (len > 0 && body == NULL) {
+        cf_fail(cf_call(&q), 400, "VALIDATION_FAILED", err.detail);
+        return;
+    }
+    q.body = body;
+    buf_printf(&path, "/%s?%s", http_param(rq, "*"), http_query_raw(rq));
+    cf_dispatch(&q, http_method(rq), buf_cstr(&path));
+    buf_fini(&path);
 }

@@ -5,13 +5,10 @@
 #include "dialects/cloudflare/cf_bridge.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/crypto.h"
-#include "base/mem.h"
 #include "base/text.h"
-#include "dialects/cloudflare/cf_pty.h"
 #include "dialects/common/call.h"
 
 #define SANDBOX_ID_BYTES 10 /* random bytes: 16 characters */
@@ -69,17 +66,18 @@ const char *bridge_session(struct http_request *rq, const char *sandbox, const c
     return out;
 }
 
-json_t *bridge_body(struct http_request *rq)
+json_t *bridge_decode(struct http_request *rq, const struct json_field *fields, size_t count,
+                      void *target)
 {
-    struct hf_error err;
+    struct hf_error err = {0};
     size_t len;
     const char *text = http_body(rq, &len);
     json_t *body = len > 0 ? json_parse(text, len, &err) : json_object();
 
-    if (json_is_object(body))
+    if (body != NULL && json_decode_known(body, fields, count, target, &err) == 0)
         return body;
     json_decref(body);
-    bridge_error(rq, 400, "invalid_request", "the body must be a JSON object");
+    bridge_error(rq, 400, "invalid_request", err.detail);
     return NULL;
 }
 
@@ -88,39 +86,36 @@ json_t *bridge_body(struct http_request *rq)
 struct cf_bridge_creation {
     struct call call;
     struct cf_want want;
-    char *id; /* the name that the client knows */
 };
 
 static void creation_release(struct call *c)
 {
-    struct cf_bridge_creation *m = (struct cf_bridge_creation *)c;
-
-    cf_want_cancel(&m->want);
-    free(m->id);
+    cf_want_cancel(&((struct cf_bridge_creation *)c)->want);
 }
 
 static const struct call_kind creation_kind = {.release = creation_release};
 
+/* The client knows a session without its sandbox, whose name has no dot. */
 static void creation_done(void *arg, struct session *s, const struct hf_error *err)
 {
     struct cf_bridge_creation *m = arg;
+    const char *dot;
     struct json_out o;
 
     if (s == NULL) {
-        bridge_fail(call_end(&m->call), err);
+        call_fail(&m->call, err);
         return;
     }
-    o = dialect_reply_open(dialect_base_of(m->call.rq));
-    json_kstr(&o, "id", m->id);
+    dot = strchr(session_id(s), '.');
+    o = dialect_reply_open(m->call.base);
+    json_kstr(&o, "id", dot != NULL ? dot + 1 : session_id(s));
     call_send(&m->call, 200, &o);
 }
 
-static void creation_begin(struct http_request *rq, const struct cf_session_request *request,
-                           const char *id)
+static void creation_begin(struct http_request *rq, const struct cf_session_request *request)
 {
     struct cf_bridge_creation *m = call_begin(rq, &creation_kind, sizeof *m);
 
-    m->id = hf_xstrdup(id);
     m->want = (struct cf_want){.fn = creation_done, .arg = m};
     cf_session_make(cf_of(rq), request, &m->want);
 }
@@ -135,93 +130,60 @@ static void random_id(char out[2 * SANDBOX_ID_BYTES])
 
 void cf_bridge_create(struct http_request *rq)
 {
-    json_auto_t *body = bridge_body(rq);
+    json_auto_t *body = bridge_decode(rq, NULL, 0, NULL);
     char id[2 * SANDBOX_ID_BYTES];
     const struct cf_session_request request = {.id = id};
 
     if (body == NULL)
         return;
     random_id(id);
-    creation_begin(rq, &request, id);
+    creation_begin(rq, &request);
 }
 
-/* If present, it must be a string or null. */
-static bool is_text(const json_t *v)
-{
-    return v == NULL || json_is_null(v) ||
-           (json_is_string(v) && strlen(json_string_value(v)) == json_string_length(v));
-}
+#define FIELD(n, k, m) CF_FIELD(struct cf_session_request, n, k, m, )
 
 void cf_bridge_session_create(struct http_request *rq)
 {
+    static const struct json_field fields[] = {FIELD("id", STR, id), FIELD("cwd", STR, cwd),
+                                               FIELD("env", OBJECT, env)};
+    struct cf_session_request request = {0};
     const char *sandbox = bridge_sandbox(rq), *name;
-    json_auto_t *body = sandbox == NULL ? NULL : bridge_body(rq);
-    const json_t *requested = json_object_get(body, "id"), *cwd = json_object_get(body, "cwd");
+    json_auto_t *body =
+        sandbox == NULL ? NULL : bridge_decode(rq, fields, CF_COUNT(fields), &request);
     char made[2 * SANDBOX_ID_BYTES], id[BRIDGE_ID_BYTES];
-    struct cf_session_request request = {.cwd = json_string_value(cwd)};
 
     if (body == NULL)
         return;
-    request.env = json_object_get(body, "env");
-    if (json_is_null(request.env))
-        request.env = NULL;
-    if (!is_text(requested) || !is_text(cwd) ||
-        (request.env != NULL && !json_is_object(request.env))) {
-        bridge_error(rq, 400, "invalid_request",
-                     "id and cwd must be strings, env an object of strings");
-        return;
-    }
     random_id(made);
-    name = json_is_string(requested) ? json_string_value(requested) : made;
+    name = request.id != NULL ? request.id : made;
     request.id = bridge_session(rq, sandbox, name, id);
     if (request.id != NULL)
-        creation_begin(rq, &request, name);
+        creation_begin(rq, &request);
 }
 
 /* --- delete sandboxes and sessions ------------------------------------------------------------ */
 
 struct cf_bridge_deletion {
-    struct pending pending;  /* in cf.works: the engine calls back for each session */
-    struct http_request *rq; /* NULL: the client has disconnected */
+    struct call call;
     size_t open;
-    int status;
 };
 
-static void deletion_free(struct pending *p)
-{
-    pending_fini(p);
-    free(list_entry(p, struct cf_bridge_deletion, pending));
-}
-
-static const struct pending_kind deletion_kind = {.drain = NULL, .free = deletion_free};
-
-static void deletion_on_disconnect(void *user)
-{
-    ((struct cf_bridge_deletion *)user)->rq = NULL;
-}
+/* The engine calls back for each session. */
+static const struct call_kind deletion_kind = {.stays = true};
 
 static void deletion_on_one(void *arg, const struct survivors *v, size_t ended)
 {
     struct cf_bridge_deletion *d = arg;
 
     (void)v, (void)ended;
-    if (--d->open > 0)
-        return;
-    if (d->rq != NULL)
-        http_reply_empty(d->rq, d->status);
-    deletion_free(&d->pending);
+    if (--d->open == 0)
+        call_send_empty(&d->call, 204);
 }
 
-static struct cf_bridge_deletion *deletion_new(struct http_request *rq)
+static void deletion_add(struct cf_bridge_deletion *d, struct session *s)
 {
-    struct cf_bridge_deletion *d = hf_xalloc(sizeof *d);
-
-    d->rq = rq;
-    d->status = 204;
-    d->open = 1; /* so that it does not finish while it is being filled */
-    pending_init(&d->pending, &cf_of(rq)->works, &deletion_kind);
-    http_set_user(rq, d, deletion_on_disconnect);
-    return d;
+    d->open++;
+    session_delete(s, -1, deletion_on_one, d);
 }
 
 static bool is_of(const char *session, const char *sandbox)
@@ -234,21 +196,18 @@ static bool is_of(const char *session, const char *sandbox)
 void cf_bridge_delete(struct http_request *rq)
 {
     const char *sandbox = bridge_sandbox(rq);
-    struct cf *cf = cf_of(rq);
-    struct session *s = NULL;
+    struct engine *e = dialect_base_of(rq)->engine;
+    struct session *s, *next;
     struct cf_bridge_deletion *d;
 
     if (sandbox == NULL)
         return;
-    d = deletion_new(rq);
-    for (s = session_next(cf->base.engine, NULL); s != NULL;) {
-        struct session *next = session_next(cf->base.engine, s);
-
-        if (is_of(session_id(s), sandbox)) {
-            d->open++;
-            session_delete(s, -1, deletion_on_one, d);
-        }
-        s = next;
+    d = call_begin(rq, &deletion_kind, sizeof *d);
+    d->open = 1; /* for this loop, so that it does not finish before */
+    for (s = session_next(e, NULL); s != NULL; s = next) {
+        next = session_next(e, s);
+        if (is_of(session_id(s), sandbox))
+            deletion_add(d, s);
     }
     deletion_on_one(d, NULL, 0);
 }
@@ -257,18 +216,15 @@ void cf_bridge_session_delete(struct http_request *rq)
 {
     const char *sandbox = bridge_sandbox(rq);
     char id[BRIDGE_ID_BYTES];
-    struct cf_bridge_deletion *d;
     struct session *s;
 
     if (sandbox == NULL || bridge_session(rq, sandbox, http_param(rq, "session"), id) == NULL)
         return;
-    s = session_find(cf_of(rq)->base.engine, id, NULL);
-    if (s == NULL) {
+    s = session_find(dialect_base_of(rq)->engine, id, NULL);
+    if (s != NULL)
+        deletion_add(call_begin(rq, &deletion_kind, sizeof(struct cf_bridge_deletion)), s);
+    else
         bridge_error(rq, 404, "session_not_found", "no such session");
-        return;
-    }
-    d = deletion_new(rq);
-    session_delete(s, -1, deletion_on_one, d);
 }
 
 /* --- running, terminals ----------------------------------------------------------------------- */

@@ -24,7 +24,9 @@ const char *bridge_sandbox(struct http_request *rq);
  */
 const char *bridge_session(struct http_request *rq, const char *sandbox, const char *name,
                            char out[BRIDGE_ID_BYTES]);
-/* The body, an object; an empty body is an empty object. NULL: the request has been replied to. */
-json_t *bridge_body(struct http_request *rq);
+/* The body, decoded by the table; an empty one is an empty object. Its owner is the caller. NULL:
+ * the request has been replied to. */
+json_t *bridge_decode(struct http_request *rq, const struct json_field *fields, size_t count,
+                      void *target);
 
 #endif

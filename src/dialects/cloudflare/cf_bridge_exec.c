@@ -7,161 +7,103 @@
  * Comments keep the stream of a silent command alive. A disconnect terminates the command, because
  * no client could reach it again. Layer: dialects.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "base/text.h"
 #include "dialects/cloudflare/cf_bridge.h"
-#include "dialects/cloudflare/cf_exec.h"
 #include "dialects/cloudflare/cf_run.h"
-#include "dialects/common/call.h"
-#include "transport/sse.h"
+#include "dialects/cloudflare/cf_wire.h"
+#include "dialects/common/whole_text.h"
 
 struct cf_bridge_exec {
-    struct call call;
-    struct cf *cf;
-    struct cf_run *run; /* NULL: it has ended, or nobody follows it */
-    struct cf_text text;
+    struct cf_run run;
+    struct whole_text text;
 };
 
-static void exec_leave(struct cf_bridge_exec *e, bool end)
+static struct cf_bridge_exec *exec_of(struct cf_run *r)
 {
-    if (e->run != NULL)
-        cf_run_leave(e->run, end);
-    e->run = NULL;
+    return list_entry(r, struct cf_bridge_exec, run);
 }
-
-static void exec_release(struct call *c)
-{
-    exec_leave((struct cf_bridge_exec *)c, false);
-}
-
-static void exec_disconnected(struct call *c)
-{
-    exec_leave((struct cf_bridge_exec *)c, true);
-}
-
-/* Do not invent an exit: the stream just ends. */
-static void exec_drain(struct call *c)
-{
-    exec_leave((struct cf_bridge_exec *)c, false);
-    if (c->out != NULL)
-        call_stream_end(c);
-    else
-        bridge_error(call_end(c), 503, "exec_transport_error", "the daemon is shutting down");
-}
-
-static void exec_room(struct call *c)
-{
-    struct cf_bridge_exec *e = (struct cf_bridge_exec *)c;
-
-    if (e->run != NULL)
-        cf_run_pump(e->run);
-}
-
-static const struct call_kind exec_kind = {
-    .release = exec_release,
-    .disconnected = exec_disconnected,
-    .drain = exec_drain,
-    .room = exec_room,
-};
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static void send_event(struct cf_bridge_exec *e, const char *event, const struct buf *data)
+static void send_bytes(struct cf_run *r, bool is_err, const struct buf *bytes)
 {
-    sse_send(e->call.out, event, NULL, buf_data(data), data->len);
-}
+    struct buf *out = &r->call.base->scratch;
 
-static void send_bytes(struct cf_bridge_exec *e, bool is_err, const struct buf *bytes)
-{
     if (bytes->len == 0)
         return;
-    buf_clear(&e->cf->base.scratch);
-    base64_encode(&e->cf->base.scratch, buf_data(bytes), bytes->len);
-    send_event(e, is_err ? "stderr" : "stdout", &e->cf->base.scratch);
+    buf_clear(out);
+    base64_encode(out, buf_data(bytes), bytes->len);
+    call_event(&r->call, is_err ? "stderr" : "stdout", out);
 }
 
-/* --- command callbacks ------------------------------------------------------------------------ */
-
-static void exec_started(void *arg)
+static void exec_started(struct cf_run *r)
 {
-    struct cf_bridge_exec *e = arg;
-
-    http_add_header(e->call.rq, "Cache-Control", "no-cache");
-    call_stream_sse(&e->call);
+    cf_stream_begin(&r->call);
 }
 
-static bool exec_ready(void *arg)
+static void exec_bytes(struct cf_run *r, const struct slice *s)
 {
-    struct cf_bridge_exec *e = arg;
-
-    return e->call.out != NULL && http_stream_ready(e->call.out);
-}
-
-static void exec_bytes(void *arg, const struct slice *s)
-{
-    struct cf_bridge_exec *e = arg;
     bool is_err = s->stream == STREAM_STDERR;
     struct buf whole = {0};
 
-    cf_text_feed(&e->text, is_err, s->bytes, s->len, &whole);
-    send_bytes(e, is_err, &whole);
+    whole_text_feed(&exec_of(r)->text, is_err, s->bytes, s->len, &whole);
+    send_bytes(r, is_err, &whole);
     buf_fini(&whole);
 }
 
 /* Never drop output silently. */
-static void exec_gap(void *arg, uint64_t from, uint64_t to)
+static void exec_gap(struct cf_run *r, uint64_t from, uint64_t to)
 {
     struct buf text = {0};
 
     buf_printf(&text, "[%llu bytes of output were lost]\n", (unsigned long long)(to - from));
-    send_bytes(arg, true, &text);
+    send_bytes(r, true, &text);
     buf_fini(&text);
 }
 
-static void exec_failed(void *arg, const struct hf_error *err)
+static void exec_done(struct cf_run *r, const struct session_followed *f)
 {
-    struct cf_bridge_exec *e = arg;
-
-    e->run = NULL;
-    bridge_fail(call_end(&e->call), err);
-}
-
-static void exec_done(void *arg, const struct session_followed *f)
-{
-    struct cf_bridge_exec *e = arg;
-    bool timed_out = f->exit.kind == EXIT_TIMED_OUT;
+    bool lost = f->exit.kind == EXIT_LOST, timed_out = f->exit.kind == EXIT_TIMED_OUT;
     struct json_out o;
 
     for (int is_err = 0; is_err < 2; is_err++) {
         struct buf rest = {0};
 
-        cf_text_end(&e->text, is_err, &rest);
-        send_bytes(e, is_err, &rest);
+        whole_text_end(&exec_of(r)->text, is_err, &rest);
+        send_bytes(r, is_err, &rest);
         buf_fini(&rest);
     }
-    o = dialect_reply_open(&e->cf->base);
-    if (f->exit.kind == EXIT_LOST) {
+    o = dialect_reply_open(r->call.base);
+    if (lost) {
         json_kstr(&o, "error", "the command's exit status is unknown");
         json_kstr(&o, "code", "exec_error");
     } else {
         json_kint(&o, "exit_code", timed_out ? CF_TIMEOUT_CODE : f->exit.exit_code);
     }
     json_close(&o, '}');
-    send_event(e, f->exit.kind == EXIT_LOST ? "error" : "exit", o.buf);
-    e->run = NULL;
-    call_stream_end(&e->call);
+    call_event(&r->call, lost ? "error" : "exit", o.buf);
+    call_stream_end(&r->call);
+}
+
+/* Do not invent an exit: the stream just ends. */
+static void exec_drain(struct call *c)
+{
+    if (c->streams)
+        call_stream_end(c);
+    else
+        bridge_error(call_end(c), 503, "exec_transport_error", "the daemon is shutting down");
 }
 
 static const struct cf_run_ops run_ops = {
     .started = exec_started,
-    .ready = exec_ready,
     .bytes = exec_bytes,
     .gap = exec_gap,
-    .failed = exec_failed,
     .done = exec_done,
+    .drain = exec_drain,
+    .end_if_disconnected = true,
 };
 
 /* --- decoding --------------------------------------------------------------------------------- */
@@ -181,51 +123,28 @@ static bool is_inside(const char *path)
            (strncmp(path, CF_WORKSPACE, len) == 0 && (path[len] == '/' || path[len] == '\0'));
 }
 
-/* null counts as absent, as it does for the routes. */
-static const json_t *given(const json_t *body, const char *key)
-{
-    const json_t *value = json_object_get(body, key);
-
-    return json_is_null(value) ? NULL : value;
-}
-
-/* False: the request has been replied to. */
-static bool exec_decode(struct http_request *rq, const json_t *body, struct cf_run_request *a)
-{
-    const json_t *timeout = given(body, "timeout_ms"), *cwd = given(body, "cwd");
-
-    a->argv = json_object_get(body, "argv");
-    if (!cf_is_argv(a->argv)) {
-        bridge_error(rq, 400, "invalid_request", "argv must be a list of strings");
-        return false;
-    }
-    if ((cwd != NULL && !json_is_string(cwd)) ||
-        (timeout != NULL && (!json_is_integer(timeout) || json_integer_value(timeout) < 0 ||
-                             json_integer_value(timeout) > LIMIT_DURATION_MS))) {
-        bridge_error(rq, 400, "invalid_request", "cwd must be a string, timeout_ms a number");
-        return false;
-    }
-    a->cwd = json_string_value(cwd);
-    a->timeout_ms = json_integer_value(timeout);
-    if (a->cwd == NULL || is_inside(a->cwd))
-        return true;
-    bridge_error(rq, 403, "invalid_request", "cwd must be in " CF_WORKSPACE);
-    return false;
-}
+static const struct json_field fields[] = {
+    CF_LAUNCH_FIELD("argv", ANY, argv),
+    CF_LAUNCH_FIELD("cwd", STR, cwd),
+    CF_LAUNCH_FIELD("timeout_ms", INT, timeout_ms, .max = LIMIT_DURATION_MS),
+};
 
 void cf_bridge_exec(struct http_request *rq)
 {
     const char *sandbox = bridge_sandbox(rq), *name = http_header(rq, "Session-Id");
-    json_auto_t *body = sandbox == NULL ? NULL : bridge_body(rq);
-    struct cf_run_request a = {.group = sandbox};
+    struct cf_launch_request a = {.group = sandbox};
+    json_auto_t *body = sandbox == NULL ? NULL : bridge_decode(rq, fields, CF_COUNT(fields), &a);
     char id[BRIDGE_ID_BYTES];
     struct cf_bridge_exec *e;
 
-    if (body == NULL || !exec_decode(rq, body, &a))
+    if (body == NULL)
         return;
-    if (name != NULL && (a.session = bridge_session(rq, sandbox, name, id)) == NULL)
-        return;
-    e = call_begin(rq, &exec_kind, sizeof *e);
-    e->cf = cf_of(rq);
-    cf_run(e->cf, &a, &run_ops, e, &e->run);
+    if (!cf_is_argv(a.argv)) {
+        bridge_error(rq, 400, "invalid_request", "argv must be a list of strings");
+    } else if (a.cwd != NULL && !is_inside(a.cwd)) {
+        bridge_error(rq, 403, "invalid_request", "cwd must be in " CF_WORKSPACE);
+    } else if (name == NULL || (a.session = bridge_session(rq, sandbox, name, id)) != NULL) {
+        e = call_begin(rq, &cf_run_kind, sizeof *e);
+        cf_run_begin(&e->run, &run_ops, &a);
+    }
 }

@@ -5,23 +5,80 @@
  * A short-lived process reads or writes the file, because the worker itself has no rights in the
  * sandbox. A written file appears whole or not at all. Layer: dialects.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "dialects/cloudflare/cf_bridge.h"
 #include "dialects/cloudflare/cf_run.h"
-#include "dialects/common/call.h"
+#include "dialects/common/file_op.h"
+#include "dialects/common/file_read.h"
+#include "dialects/common/stdin_feed.h"
 #include "transport/url_query.h"
 
-#define EXIT_NO_FILE 44
-#define EXIT_NO_PLAIN_FILE 45
 #define REASON_BYTES 300 /* of the process's error output */
 
-static const char reading[] =
-    "[ -e \"$1\" ] || exit 44; [ -f \"$1\" ] || exit 45; exec cat <\"$1\"";
+/* The path in the request, from "/" on; the caller frees it. NULL: the request has been replied
+ * to. */
+static char *file_path(struct http_request *rq)
+{
+    const char *raw = http_param(rq, "*");
+    char *path;
+
+    if (bridge_sandbox(rq) == NULL)
+        return NULL;
+    path = hf_xalloc(strlen(raw) + 2);
+    path[0] = '/';
+    if (raw[0] != '\0' && url_percent_decode(raw, strlen(raw), false, path + 1) > 0 &&
+        utf8_is_valid(path, strlen(path)))
+        return path;
+    bridge_error(rq, 400, "invalid_request", "the path is not valid UTF-8");
+    free(path);
+    return NULL;
+}
+
+static void fail_with_text(struct http_request *rq, const char *text, size_t len)
+{
+    char line[REASON_BYTES + 1];
+
+    snprintf(line, sizeof line, "%.*s", (int)(len < REASON_BYTES ? len : REASON_BYTES),
+             len > 0 ? text : "");
+    line[strcspn(line, "\n")] = '\0';
+    bridge_error(rq, 500, "file_error", line[0] != '\0' ? line : "the operation failed");
+}
+
+/* --- read ---------------------------------------------------------------------------------- */
+
+static void read_failed(struct http_request *rq, const char *text, size_t len)
+{
+    const char *sentence = len > 0 ? memchr(text, ' ', len) : NULL;
+
+    switch (file_op_errno(text, len)) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG: bridge_error(rq, 404, "not_found", "no such file"); break;
+    case EISDIR:
+    case EINVAL: bridge_error(rq, 400, "invalid_request", "not a regular file"); break;
+    default:
+        sentence = sentence != NULL ? sentence + 1 : text;
+        fail_with_text(rq, sentence, len - (size_t)(sentence - text));
+    }
+}
+
+void cf_bridge_file_get(struct http_request *rq)
+{
+    hf_autofree char *path = file_path(rq);
+
+    if (path != NULL)
+        file_read_begin(rq, NULL, path, read_failed, "the daemon is shutting down; try again");
+}
+
+/* --- write ------------------------------------------------------------------------------------ */
+
 /*
  * A shell that waits for a foreground child handles no signal until the child has ended, and a
  * signal that reaches the child between fork and exec is lost. So the child runs in the background,
@@ -34,306 +91,89 @@ static const char writing[] =
     "mkdir -p -- \"$(dirname -- \"$1\")\" && [ ! -d \"$1\" ] || exit 1; "
     "c=1; cat <&3 >\"$t\" 3<&- & wait $! || exit 1; c=; mv -f -- \"$t\" \"$1\"";
 
-/* "/bin/sh -c SCRIPT sh /PATH" of the request. NULL: the request has been replied to. */
-static json_t *file_argv(struct http_request *rq, const char *script)
-{
-    const char *raw = http_param(rq, "*");
-    char *path = hf_xalloc(strlen(raw) + 2);
-    json_t *argv = NULL;
+struct cf_bridge_writer {
+    struct cf_run run;
+    struct stdin_feed feed; /* its process writes the file */
+    struct buf reason;      /* its error output */
+};
 
-    path[0] = '/';
-    if (raw[0] != '\0' && url_percent_decode(raw, strlen(raw), false, path + 1) > 0)
-        argv = json_pack("[sssss]", "/bin/sh", "-c", script, "sh", path);
-    if (argv == NULL)
-        bridge_error(rq, 400, "invalid_request", "the path is not valid UTF-8");
-    free(path);
-    return argv;
+static struct cf_bridge_writer *writer_of(struct cf_run *r)
+{
+    return list_entry(r, struct cf_bridge_writer, run);
 }
 
-static void reply_failure(struct http_request *rq, const struct exit_record *x,
-                          const struct buf *reason)
+static void writer_release(struct cf_run *r)
 {
-    char text[REASON_BYTES + 1];
-
-    snprintf(text, sizeof text, "%.*s", (int)reason->len, reason->len > 0 ? buf_data(reason) : "");
-    text[strcspn(text, "\n")] = '\0';
-    if (x->exit_code == EXIT_NO_FILE)
-        bridge_error(rq, 404, "not_found", "no such file");
-    else if (x->exit_code == EXIT_NO_PLAIN_FILE)
-        bridge_error(rq, 400, "invalid_request", "not a regular file");
-    else
-        bridge_error(rq, 500, "file_error", text[0] != '\0' ? text : "the operation failed");
+    stdin_feed_fini(&writer_of(r)->feed);
+    buf_fini(&writer_of(r)->reason);
 }
 
-static void keep_reason(struct buf *reason, const struct slice *s)
+static void writer_drain(struct call *c)
 {
+    bridge_error(call_end(c), 503, "shutting_down", "the daemon is shutting down; try again");
+}
+
+/* A process that accepts no more input has failed; its exit status says why. */
+static size_t writer_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
+{
+    return stdin_feed_take(&((struct cf_bridge_writer *)http_user(rq))->feed, bytes, len, last);
+}
+
+static void writer_on_room(void *arg)
+{
+    http_body_resume(((struct cf_bridge_writer *)arg)->run.call.rq);
+}
+
+static void writer_started(struct cf_run *r)
+{
+    stdin_feed_bind(&writer_of(r)->feed, r->process);
+    http_body_stream(r->call.rq, writer_on_body);
+}
+
+static void writer_bytes(struct cf_run *r, const struct slice *s)
+{
+    struct buf *reason = &writer_of(r)->reason;
     size_t room = REASON_BYTES - reason->len;
 
     buf_put(reason, s->bytes, s->len < room ? s->len : room);
 }
 
-/* --- read ---------------------------------------------------------------------------------- */
-
-/* The daemon shuts down: a partial file must not look like a whole one. */
-static void file_drained(struct call *c)
+static void writer_done(struct cf_run *r, const struct session_followed *f)
 {
-    if (c->out != NULL)
-        call_stream_abort(c);
-    else
-        bridge_error(call_end(c), 503, "shutting_down", "the daemon is shutting down; try again");
-}
-
-struct reader {
-    struct call call;   /* streams as soon as there is data to send */
-    struct cf_run *run; /* NULL: it has ended, or is not wanted */
-    struct buf reason;
-};
-
-static void reader_leave(struct call *c)
-{
-    struct reader *r = (struct reader *)c;
-
-    cf_run_leave(r->run, true);
-    r->run = NULL;
-}
-
-static void reader_release(struct call *c)
-{
-    struct reader *r = (struct reader *)c;
-
-    if (r->run != NULL)
-        cf_run_leave(r->run, false);
-    buf_fini(&r->reason);
-}
-
-static void reader_drain(struct call *c)
-{
-    reader_leave(c);
-    file_drained(c);
-}
-
-static void reader_room(struct call *c)
-{
-    cf_run_pump(((struct reader *)c)->run);
-}
-
-static const struct call_kind reader_kind = {
-    .release = reader_release,
-    .disconnected = reader_leave,
-    .drain = reader_drain,
-    .room = reader_room,
-};
-
-static void reader_open(struct reader *r)
-{
-    if (r->call.out == NULL)
-        call_stream(&r->call, 200, "application/octet-stream");
-}
-
-static bool reader_ready(void *arg)
-{
-    const struct reader *r = arg;
-
-    return r->call.out == NULL || http_stream_ready(r->call.out);
-}
-
-static void reader_bytes(void *arg, const struct slice *s)
-{
-    struct reader *r = arg;
-    struct iovec iov = {(void *)(uintptr_t)s->bytes, s->len};
-
-    if (s->stream == STREAM_STDERR) {
-        keep_reason(&r->reason, s);
-        return;
-    }
-    reader_open(r);
-    http_stream_write(r->call.out, &iov, 1);
-}
-
-static void reader_failed(void *arg, const struct hf_error *err)
-{
-    struct reader *r = arg;
-
-    r->run = NULL;
-    bridge_fail(call_end(&r->call), err);
-}
-
-/* Ends the call, replies and frees the reason. */
-static void end_with_failure(struct call *c, const struct exit_record *x, struct buf *reason)
-{
-    struct buf kept = *reason;
-
-    *reason = (struct buf){0};
-    reply_failure(call_end(c), x, &kept);
-    buf_fini(&kept);
-}
-
-static void reader_done(void *arg, const struct session_followed *f)
-{
-    struct reader *r = arg;
-
-    r->run = NULL;
-    if (f->exit.exit_code == 0) {
-        reader_open(r);
-        call_stream_end(&r->call);
-    } else if (r->call.out != NULL) {
-        call_stream_abort(&r->call); /* a partial file must not look like a whole one */
-    } else {
-        end_with_failure(&r->call, &f->exit, &r->reason);
-    }
-}
-
-static const struct cf_run_ops reader_ops = {
-    .ready = reader_ready,
-    .bytes = reader_bytes,
-    .failed = reader_failed,
-    .done = reader_done,
-};
-
-void cf_bridge_file_get(struct http_request *rq)
-{
-    json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, reading);
-    const struct cf_run_request request = {.argv = argv, .helper = true};
-    struct reader *r;
-
-    if (argv == NULL)
-        return;
-    r = call_begin(rq, &reader_kind, sizeof *r);
-    cf_run(cf_of(rq), &request, &reader_ops, r, &r->run);
-}
-
-/* --- write ------------------------------------------------------------------------------------ */
-
-struct cf_bridge_file_writer {
-    struct call call;
-    struct cf_launch *launch; /* NULL: it is started */
-    struct process *process;  /* referenced */
-    struct viewer *viewer;    /* its error output */
-    struct input_waiter room;
-    struct buf reason;
-};
-
-static void writer_release(struct call *c)
-{
-    struct cf_bridge_file_writer *w = (struct cf_bridge_file_writer *)c;
-
-    input_waiter_cancel(&w->room);
-    viewer_detach(w->viewer);
-    process_unref(w->process);
-    buf_fini(&w->reason);
-}
-
-/* The upload is incomplete: remove the partial file. */
-static void writer_leave(struct call *c)
-{
-    struct cf_bridge_file_writer *w = (struct cf_bridge_file_writer *)c;
-
-    if (w->launch != NULL)
-        cf_launch_leave(w->launch, true);
-    if (w->process != NULL)
-        process_terminate(w->process, -1, "detach", NULL, NULL);
-}
-
-static void writer_drain(struct call *c)
-{
-    writer_leave(c);
-    file_drained(c);
-}
-
-static const struct call_kind writer_kind = {
-    .release = writer_release, .disconnected = writer_leave, .drain = writer_drain};
-
-static bool writer_ready(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
-static void writer_bytes(void *arg, const struct slice *s)
-{
-    keep_reason(&((struct cf_bridge_file_writer *)arg)->reason, s);
-}
-
-static void writer_gap(void *arg, uint64_t from, uint64_t to)
-{
-    (void)arg, (void)from, (void)to;
-}
-
-static void writer_exited(void *arg, const struct exit_record *x)
-{
-    struct cf_bridge_file_writer *w = arg;
+    const struct buf *reason = &writer_of(r)->reason;
     static const char ok[] = "{\"ok\":true}";
+    struct http_request *rq = call_detach(&r->call);
 
-    process_forget(w->process);
-    if (x->exit_code == 0)
-        http_reply(call_end(&w->call), 200, "application/json", ok, sizeof ok - 1);
+    if (f->exit.exit_code == 0)
+        http_reply(rq, 200, "application/json", ok, sizeof ok - 1);
     else
-        end_with_failure(&w->call, x, &w->reason);
+        fail_with_text(rq, buf_data(reason), reason->len);
+    call_end(&r->call);
 }
 
-static const struct viewer_ops writer_ops = {
-    .ready = writer_ready,
+/* An upload that is incomplete leaves nothing. */
+static const struct cf_run_ops writer_ops = {
+    .started = writer_started,
     .bytes = writer_bytes,
-    .gap = writer_gap,
-    .exited = writer_exited,
+    .done = writer_done,
+    .drain = writer_drain,
+    .release = writer_release,
+    .end_if_disconnected = true,
+    .end_if_drained = true,
 };
-
-/* A process that accepts no more input has failed; its exit status says why. */
-static size_t writer_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
-{
-    struct cf_bridge_file_writer *w = http_user(rq);
-    ssize_t n = len > 0 ? process_input(w->process, bytes, len, NULL) : 0;
-
-    if (n < 0)
-        return len;
-    if ((size_t)n < len)
-        process_wait_for_room(w->process, &w->room);
-    else if (last)
-        (void)process_input_eof(w->process, NULL);
-    return (size_t)n;
-}
-
-static void writer_on_room(void *arg)
-{
-    http_body_resume(((struct cf_bridge_file_writer *)arg)->call.rq);
-}
-
-static void writer_on_launched(void *arg, struct process *p, const struct hf_error *err)
-{
-    /*
-     * Not an internal process: if the worker dies, the sender's connection dies with it, and the
-     * end of the input would never come.
-     */
-    const struct viewer_options o = {.since = SINCE_OFFSET, .read_only = true, .only_stream = -1};
-    struct cf_bridge_file_writer *w = arg;
-    struct hf_error why;
-
-    w->launch = NULL;
-    if (p == NULL) {
-        bridge_fail(call_end(&w->call), err);
-        return;
-    }
-    w->process = process_ref(p);
-    if (viewer_attach(p, &o, &writer_ops, w, &w->viewer, &why) < 0) {
-        writer_leave(&w->call);
-        bridge_fail(call_end(&w->call), &why);
-        return;
-    }
-    http_body_stream(w->call.rq, writer_on_body);
-}
 
 void cf_bridge_file_put(struct http_request *rq)
 {
-    json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, writing);
+    hf_autofree char *path = file_path(rq);
+    json_auto_t *argv =
+        path == NULL ? NULL : json_pack("[sssss]", "/bin/sh", "-c", writing, "sh", path);
     const struct cf_launch_request request = {
         .argv = argv, .stdin_pipe = true, .kill_on_detach = true, .helper = true};
-    struct cf_bridge_file_writer *w;
+    struct cf_bridge_writer *w;
 
     if (argv == NULL)
         return;
-    w = call_begin(rq, &writer_kind, sizeof *w);
-    list_init(&w->room.link);
-    w->room.fn = writer_on_room;
-    w->room.arg = w;
-    cf_launch(cf_of(rq), &request, writer_on_launched, w, &w->launch);
+    w = call_begin(rq, &cf_run_kind, sizeof *w);
+    stdin_feed_init(&w->feed, writer_on_room, w);
+    cf_run_begin(&w->run, &writer_ops, &request);
 }

@@ -5,7 +5,7 @@
  * A disconnect does not terminate the command: the platform keeps it running too, as it does a
  * session's shell. Layer: dialects.
  */
-#include "dialects/cloudflare/cf_exec.h"
+#include "dialects/cloudflare/cf_request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,129 +14,97 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_run.h"
-
-struct cf_exec_kept {
-    struct buf bytes;
-    uint64_t total;
-};
+#include "dialects/cloudflare/cloudflare_limits.h"
+#include "dialects/common/collect.h"
 
 struct cf_exec {
-    struct cf_call *call;
-    struct cf_run *run;
-    char *session;
+    struct cf_run run;
+    char *session, *command;
     int64_t timeout_ms;
     bool sessionless;
-    struct cf_exec_kept out, err; /* of a plain call */
-    struct cf_text text;          /* of a stream */
+    struct collect_kept out, err; /* of a plain call */
+    struct whole_text text;       /* of a stream */
 };
 
-static void exec_free(struct cf_exec *e)
+static struct cf_exec *exec_of(struct cf_run *r)
 {
+    return list_entry(r, struct cf_exec, run);
+}
+
+static void exec_release(struct cf_run *r)
+{
+    struct cf_exec *e = exec_of(r);
+
     buf_fini(&e->out.bytes);
     buf_fini(&e->err.bytes);
     free(e->session);
-    free(e);
+    free(e->command);
 }
 
-static void exec_closed(void *arg, enum cf_close_reason why)
+static void exec_begin(struct cf_request *q, const struct cf_run_ops *ops)
 {
-    struct cf_exec *e = arg;
+    static const struct json_field fields[] = {CF_COMMAND_FIELDS,
+                                               CF_LAUNCH_FIELD("background", BOOL, background)};
+    struct cf_launch_request a = {0};
+    struct cf_exec *e;
 
-    (void)why;
-    if (e->run != NULL)
-        cf_run_leave(e->run, false);
-    exec_free(e);
-}
-
-/* --- decoding ------------------------------------------------------------------------------ */
-
-static bool exec_decode(struct cf_call *c, struct cf_run_request *a)
-{
-    if (cf_body(c) == NULL || !cf_text(c, "command", true, &a->command) ||
-        !cf_text(c, "cwd", false, &a->cwd) ||
-        !cf_int(c, "timeoutMs", 0, LIMIT_DURATION_MS, &a->timeout_ms) || !cf_env_object(c, &a->env))
-        return false;
-    a->session = cf_session_id(c);
-    if (strcmp(a->session, CF_NO_SESSION) == 0)
-        a->session = NULL;
-    return true;
-}
-
-static void exec_begin(struct cf_call *c, const struct cf_run_request *a,
-                       const struct cf_wait_ops *wait, const struct cf_run_ops *ops)
-{
-    struct cf_exec *e = hf_xalloc(sizeof *e);
-
-    e->call = c;
-    e->sessionless = a->session == NULL;
-    e->session = hf_xstrdup(cf_session_id(c));
-    e->timeout_ms = a->timeout_ms;
-    cf_wait(c, wait, e);
-    cf_run(cf_call_cf(c), a, ops, e, &e->run);
-}
-
-static void timeout_text(const struct cf_exec *e, char *out, size_t size)
-{
-    if (e->timeout_ms > 0)
-        snprintf(out, size, "Command timed out after %lld ms", (long long)e->timeout_ms);
-    else
-        snprintf(out, size, "Command timed out");
-}
-
-/* True if it did not end with an exit status; the call has been replied to. */
-static bool exec_odd_end(struct cf_exec *e, const struct session_followed *f)
-{
-    struct cf_call *c = e->call;
-    char text[200];
-
-    if (f->exit.kind == EXIT_TIMED_OUT && !e->sessionless) {
-        timeout_text(e, text, sizeof text);
-        cf_fail(c, 500, "COMMAND_EXECUTION_ERROR", text);
-    } else if (f->exit.kind == EXIT_LOST) {
-        cf_fail(c, 500, "COMMAND_EXECUTION_ERROR", "the command's exit status is unknown");
-    } else if (f->shell_ended) {
-        snprintf(text, sizeof text, "The command ended the shell of session '%.100s'", e->session);
-        cf_fail_about(c, 410, "SESSION_TERMINATED", text, "sessionId", e->session);
-    } else {
-        return false;
+    /* A stream is never in the background. */
+    if (!cf_decode(q, fields, CF_COUNT(fields) - (ops->started != NULL), &a))
+        return;
+    if (a.background) {
+        cf_process_start(q);
+        return;
     }
-    exec_free(e);
-    return true;
+    a.session = cf_session_or_none(q);
+    e = cf_begin(q, &cf_run_kind, sizeof *e);
+    e->sessionless = a.session == NULL;
+    e->session = hf_xstrdup(cf_session_id(q));
+    e->command = hf_xstrdup(a.command);
+    e->timeout_ms = a.timeout_ms;
+    cf_run_begin(&e->run, ops, &a);
 }
 
-static void exec_failed(void *arg, const struct hf_error *err)
-{
-    struct cf_exec *e = arg;
-    struct cf_call *c = e->call;
+/* --- odd ends --------------------------------------------------------------------------------- */
 
-    exec_free(e);
-    if (err->code == HF_E_spawn_failed)
-        cf_fail(c, 500, "COMMAND_EXECUTION_ERROR", err->detail);
+/* The reason why it has no exit status; NULL: it has one. */
+static const char *exec_wrong(const struct cf_exec *e, const struct session_followed *f, char *text,
+                              size_t size)
+{
+    if (f->exit.kind == EXIT_LOST)
+        return "the command's exit status is unknown";
+    if (f->exit.kind != EXIT_TIMED_OUT)
+        return NULL;
+    if (e->timeout_ms > 0)
+        snprintf(text, size, "Command timed out after %lld ms", (long long)e->timeout_ms);
     else
-        cf_error(c, err);
+        snprintf(text, size, "Command timed out");
+    return text;
+}
+
+static void exec_failed(struct cf_run *r, const struct hf_error *err)
+{
+    if (err->code == HF_E_spawn_failed)
+        cf_fail(&r->call, 500, "COMMAND_EXECUTION_ERROR", err->detail);
+    else
+        cf_error(&r->call, err);
 }
 
 /* --- the whole output at once ----------------------------------------------------------------- */
 
-static void plain_bytes(void *arg, const struct slice *s)
+static void plain_bytes(struct cf_run *r, const struct slice *s)
 {
-    struct cf_exec *e = arg;
-    struct cf_exec_kept *k = s->stream == STREAM_STDERR ? &e->err : &e->out;
-    size_t room = LIMIT_CF_OUTPUT_BYTES - k->bytes.len;
+    struct cf_exec *e = exec_of(r);
 
-    buf_put(&k->bytes, s->bytes, s->len < room ? s->len : room);
-    k->total += s->len;
+    collect_keep(s->stream == STREAM_STDERR ? &e->err : &e->out, s, LIMIT_CF_OUTPUT_BYTES);
 }
 
-static void plain_gap(void *arg, uint64_t from, uint64_t to)
+static void plain_gap(struct cf_run *r, uint64_t from, uint64_t to)
 {
-    struct cf_exec *e = arg;
-
-    e->out.total += to - from;
+    exec_of(r)->out.total += to - from;
 }
 
 /* Never omit output silently. */
-static void write_kept(struct json_out *o, const char *key, struct cf_exec_kept *k)
+static void write_kept(struct json_out *o, const char *key, struct collect_kept *k)
 {
     if (k->total > k->bytes.len)
         buf_printf(&k->bytes, "\n[%llu more bytes omitted]\n",
@@ -145,147 +113,109 @@ static void write_kept(struct json_out *o, const char *key, struct cf_exec_kept 
     json_strn(o, buf_data(&k->bytes), k->bytes.len);
 }
 
-static void plain_done(void *arg, const struct session_followed *f)
+static void plain_reply(struct cf_exec *e, int code)
 {
-    struct cf_exec *e = arg;
-    int code = f->exit.exit_code;
-    const char *command = "";
-    struct json_out o;
-    char text[80];
+    struct json_out o = dialect_reply_open(e->run.call.base);
 
-    if (exec_odd_end(e, f))
-        return;
-    if (f->exit.kind == EXIT_TIMED_OUT) {
-        timeout_text(e, text, sizeof text);
-        buf_printf(&e->err.bytes, "%s\n", text);
-        e->err.total = e->err.bytes.len;
-        code = CF_TIMEOUT_CODE;
-    }
-    (void)cf_text(e->call, "command", true, &command);
-    o = dialect_reply_open(&cf_call_cf(e->call)->base);
     json_kbool(&o, "success", code == 0);
     json_kint(&o, "exitCode", code);
     write_kept(&o, "stdout", &e->out);
     write_kept(&o, "stderr", &e->err);
-    json_kstr(&o, "command", command);
+    json_kstr(&o, "command", e->command);
     json_kint(&o, "duration", 0);
     json_kstr(&o, "sessionId", e->session);
-    cf_send(e->call, 200, &o);
-    exec_free(e);
+    cf_send(&e->run.call, 200, &o);
 }
 
-static const struct cf_run_ops plain_ops = {
-    .bytes = plain_bytes,
-    .gap = plain_gap,
-    .failed = exec_failed,
-    .done = plain_done,
-};
-
-static const struct cf_wait_ops plain_wait = {.closed = exec_closed};
-
-void cf_execute(struct cf_call *c)
+/* A time-out is an exit status of a command without a session only. */
+static void plain_done(struct cf_run *r, const struct session_followed *f)
 {
-    struct cf_run_request a = {0};
-    bool background = false;
+    struct cf_exec *e = exec_of(r);
+    char text[200];
+    const char *wrong = exec_wrong(e, f, text, sizeof text);
 
-    if (cf_body(c) == NULL || !cf_bool(c, "background", &background))
-        return;
-    if (background)
-        cf_process_start(c);
-    else if (exec_decode(c, &a))
-        exec_begin(c, &a, &plain_wait, &plain_ops);
+    if (wrong != NULL && f->exit.kind == EXIT_TIMED_OUT && e->sessionless) {
+        buf_printf(&e->err.bytes, "%s\n", wrong);
+        e->err.total = e->err.bytes.len;
+        plain_reply(e, CF_TIMEOUT_CODE);
+    } else if (wrong != NULL) {
+        cf_fail(&r->call, 500, "COMMAND_EXECUTION_ERROR", wrong);
+    } else if (f->shell_ended) {
+        snprintf(text, sizeof text, "The command ended the shell of session '%.100s'", e->session);
+        cf_fail_about(&r->call, 410, "SESSION_TERMINATED", text, "sessionId", e->session);
+    } else {
+        plain_reply(e, f->exit.exit_code);
+    }
+}
+
+void cf_execute(struct cf_request *q)
+{
+    static const struct cf_run_ops ops = {
+        .bytes = plain_bytes,
+        .gap = plain_gap,
+        .failed = exec_failed,
+        .done = plain_done,
+        .drain = cf_drain,
+        .release = exec_release,
+    };
+
+    exec_begin(q, &ops);
 }
 
 /* --- a stream of output ----------------------------------------------------------------------- */
 
-static void stream_started(void *arg)
+static void stream_started(struct cf_run *r)
 {
-    struct cf_exec *e = arg;
-    const char *command = "";
+    const struct cf_exec *e = exec_of(r);
     struct json_out o;
 
-    (void)cf_text(e->call, "command", true, &command);
-    cf_stream_begin(e->call);
-    o = cf_event(e->call, "start");
-    json_kstr(&o, "command", command);
+    cf_stream_begin(&r->call);
+    o = cf_event(&r->call, "start");
+    json_kstr(&o, "command", e->command);
     json_kstr(&o, "sessionId", e->session);
-    cf_event_send(e->call, &o);
+    cf_event_send(&r->call, &o);
 }
 
-static bool stream_ready(void *arg)
+static void stream_bytes(struct cf_run *r, const struct slice *s)
 {
-    struct cf_exec *e = arg;
-
-    return cf_stream_ready(e->call);
+    cf_send_output(&r->call, &exec_of(r)->text, s, NULL);
 }
 
-static void stream_bytes(void *arg, const struct slice *s)
+static void stream_gap(struct cf_run *r, uint64_t from, uint64_t to)
 {
-    struct cf_exec *e = arg;
-
-    cf_send_output(e->call, &e->text, s, NULL);
+    cf_send_gap(&r->call, from, to, NULL);
 }
 
-static void stream_gap(void *arg, uint64_t from, uint64_t to)
+static void stream_done(struct cf_run *r, const struct session_followed *f)
 {
-    struct cf_exec *e = arg;
-
-    cf_send_gap(e->call, from, to, NULL);
-}
-
-static const char *stream_error(const struct cf_exec *e, const struct session_followed *f,
-                                char *text, size_t size)
-{
-    if (f->exit.kind == EXIT_LOST)
-        return "the command's exit status is unknown";
-    if (f->exit.kind != EXIT_TIMED_OUT)
-        return NULL;
-    timeout_text(e, text, size);
-    return text;
-}
-
-static void stream_done(void *arg, const struct session_followed *f)
-{
-    struct cf_exec *e = arg;
+    struct cf_exec *e = exec_of(r);
     char text[80];
-    const char *wrong = stream_error(e, f, text, sizeof text);
+    const char *wrong = exec_wrong(e, f, text, sizeof text);
     struct json_out o;
 
-    cf_send_output_end(e->call, &e->text, NULL);
-    o = cf_event(e->call, wrong != NULL ? "error" : "complete");
+    cf_send_output_end(&r->call, &e->text, NULL);
+    o = cf_event(&r->call, wrong != NULL ? "error" : "complete");
     if (wrong != NULL) {
         json_kstr(&o, "error", wrong);
         json_kstr(&o, "data", wrong);
     } else {
         json_kint(&o, "exitCode", f->exit.exit_code);
     }
-    cf_event_send(e->call, &o);
-    cf_stream_end(e->call);
-    exec_free(e);
+    cf_event_send(&r->call, &o);
+    call_stream_end(&r->call);
 }
 
-static void stream_drain(void *arg)
+void cf_execute_stream(struct cf_request *q)
 {
-    struct cf_exec *e = arg;
+    static const struct cf_run_ops ops = {
+        .started = stream_started,
+        .bytes = stream_bytes,
+        .gap = stream_gap,
+        .failed = exec_failed,
+        .done = stream_done,
+        .drain = cf_drain,
+        .release = exec_release,
+    };
 
-    cf_run_pump(e->run);
-}
-
-static const struct cf_run_ops stream_ops = {
-    .started = stream_started,
-    .ready = stream_ready,
-    .bytes = stream_bytes,
-    .gap = stream_gap,
-    .failed = exec_failed,
-    .done = stream_done,
-};
-
-static const struct cf_wait_ops stream_wait = {.closed = exec_closed, .drain = stream_drain};
-
-void cf_execute_stream(struct cf_call *c)
-{
-    struct cf_run_request a = {0};
-
-    if (cf_body(c) != NULL && exec_decode(c, &a))
-        exec_begin(c, &a, &stream_wait, &stream_ops);
+    exec_begin(q, &ops);
 }

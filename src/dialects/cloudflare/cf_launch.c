@@ -10,10 +10,8 @@
 #include <string.h>
 
 #include "base/crypto.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/cloudflare/cf_wire.h"
 
 #define CAPTURE_TIMEOUT_MS 10000
 #define CAPTURE_MAX_BYTES 4096 /* a path */
@@ -34,13 +32,12 @@ static const char boot[] =
     "shift 2; exec \"$@\"";
 
 struct cf_launch {
-    struct pending pending; /* in cf.works */
+    struct call call; /* unattended: the caller has its own */
     struct cf *cf;
     cf_launch_fn *fn; /* NULL: no caller is waiting */
     bool end;         /* and the process is not wanted */
     void *arg;
-    struct cf_launch_request request; /* its strings are owned */
-    json_t *tree;                     /* the JSON values that hold them */
+    struct cf_launch_request request; /* its strings and values are owned */
     struct cf_want want;
     struct session_run *capture;
     char *file;        /* with the shell's variables; NULL: none */
@@ -48,20 +45,42 @@ struct cf_launch {
     bool nowhere;      /* the workspace does not exist */
 };
 
-static void launch_free(struct pending *p)
+/* The strings of a request, which is copied because its session may have to be created first. */
+static const size_t texts[] = {
+    offsetof(struct cf_launch_request, session),  offsetof(struct cf_launch_request, group),
+    offsetof(struct cf_launch_request, command),  offsetof(struct cf_launch_request, shell),
+    offsetof(struct cf_launch_request, cwd),      offsetof(struct cf_launch_request, tag),
+    offsetof(struct cf_launch_request, metadata),
+};
+
+static char **text_at(struct cf_launch_request *a, size_t i)
 {
-    struct cf_launch *l = list_entry(p, struct cf_launch, pending);
+    return (char **)(void *)((char *)a + texts[i]);
+}
+
+static void request_copy(struct cf_launch_request *a)
+{
+    for (size_t i = 0; i < CF_COUNT(texts); i++)
+        *text_at(a, i) = hf_xstrdup(*text_at(a, i));
+    json_incref((json_t *)(uintptr_t)a->argv);
+    json_incref((json_t *)(uintptr_t)a->env);
+}
+
+static void launch_release(struct call *c)
+{
+    struct cf_launch *l = list_entry(c, struct cf_launch, call);
 
     if (l->capture != NULL)
         session_run_leave(l->capture, false);
     cf_want_cancel(&l->want);
-    pending_fini(p);
-    json_decref(l->tree);
+    for (size_t i = 0; i < CF_COUNT(texts); i++)
+        free(*text_at(&l->request, i));
+    json_decref((json_t *)(uintptr_t)l->request.argv);
+    json_decref((json_t *)(uintptr_t)l->request.env);
     free(l->file);
-    free(l);
 }
 
-static const struct pending_kind launch_kind = {.drain = NULL, .free = launch_free};
+static const struct call_kind launch_kind = {.release = launch_release, .stays = true};
 
 static void launch_over(struct cf_launch *l, struct process *p, const struct hf_error *err)
 {
@@ -69,7 +88,7 @@ static void launch_over(struct cf_launch *l, struct process *p, const struct hf_
         l->fn(l->arg, p, err);
     else if (p != NULL && l->end)
         process_terminate(p, -1, "detach", NULL, NULL);
-    launch_free(&l->pending);
+    call_end(&l->call);
 }
 
 /* --- the process ---------------------------------------------------------------------------- */
@@ -79,7 +98,6 @@ struct cf_launch_plan {
     const char **args;
     size_t arg_count;
     struct spec_env *env;
-    size_t env_count;
     struct buf names, cwd;
 };
 
@@ -124,45 +142,37 @@ static void put_program(struct cf_launch_plan *p, const struct cf_launch_request
 
 static void plan_program(struct cf_launch_plan *p, const struct cf_launch *l, const char *shell)
 {
+    const char *prefix[] = {shell, "-c", boot, shell, l->file, buf_cstr(&p->names)};
+
     p->args = hf_xalloc((json_array_size(l->request.argv) + 10) * sizeof *p->args);
-    if (l->file != NULL) {
-        put_arg(p, shell);
-        put_arg(p, "-c");
-        put_arg(p, boot);
-        put_arg(p, shell);
-        put_arg(p, l->file);
-        put_arg(p, buf_cstr(&p->names));
-    }
+    for (size_t i = 0; l->file != NULL && i < CF_COUNT(prefix); i++)
+        put_arg(p, prefix[i]);
     put_program(p, &l->request, shell);
     p->spec.command = p->args[0];
     p->spec.args = p->args + 1;
     p->spec.arg_count = p->arg_count - 1;
 }
 
-/* The session's own variables come with the file, if there is one. */
+/* The terminal's, the session's unless they come with the file, and the request's own. */
 static int plan_env(struct cf_launch_plan *p, const struct cf_launch *l, const struct session *s,
                     struct hf_error *err)
 {
     const struct session_spec *d = s != NULL && l->file == NULL ? session_definition(s) : NULL;
-    size_t more = (d != NULL ? d->env_count : 0) + 1, requested;
-    struct spec_env *own;
-    int rc = cf_env(l->request.env, more, &own, &requested, err);
+    size_t defined = d != NULL ? d->env_count : 0, more = defined + l->request.pty, own;
+    int rc = cf_env(l->request.env, more, &p->env, &own, err);
 
     if (rc < 0)
         return rc;
-    p->env = hf_xalloc((requested + more) * sizeof *p->env);
+    memmove(p->env + more, p->env, own * sizeof *p->env);
     if (l->request.pty)
-        p->env[p->env_count++] = (struct spec_env){"TERM", "xterm-256color"};
-    for (size_t i = 0; d != NULL && i < d->env_count; i++)
-        p->env[p->env_count++] = d->env[i];
-    for (size_t i = 0; i < requested; i++)
-        p->env[p->env_count++] = own[i];
-    free(own);
-    buf_puts(&p->names, "HOLDFAST_PROCESS_ID");
-    for (size_t i = 0; i < p->env_count; i++)
-        buf_printf(&p->names, " %s", p->env[i].name);
+        p->env[0] = (struct spec_env){"TERM", "xterm-256color"};
+    for (size_t i = 0; i < defined; i++)
+        p->env[l->request.pty + i] = d->env[i];
     p->spec.env = p->env;
-    p->spec.env_count = p->env_count;
+    p->spec.env_count = more + own;
+    buf_puts(&p->names, "HOLDFAST_PROCESS_ID");
+    for (size_t i = 0; i < p->spec.env_count; i++)
+        buf_printf(&p->names, " %s", p->env[i].name);
     return 0;
 }
 
@@ -228,7 +238,7 @@ static void drop_file(struct cf_launch *l)
     buf_fini(&line);
 }
 
-static int launch_spawn(struct cf_launch *l, struct hf_error *err);
+static void launch_spawn(struct cf_launch *l);
 
 /* Without a workspace or bash, try once more with what exists. */
 static bool launch_again(struct cf_launch *l, const struct hf_error *why)
@@ -247,37 +257,27 @@ static bool launch_again(struct cf_launch *l, const struct hf_error *why)
 static void launch_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     struct cf_launch *l = arg;
-    struct hf_error again;
 
     if (p == NULL && launch_again(l, err)) {
-        if (launch_spawn(l, &again) == 0)
-            return;
-        err = &again;
+        launch_spawn(l);
+        return;
     }
     if (p == NULL)
         drop_file(l);
     launch_over(l, p, err);
 }
 
-static int launch_spawn(struct cf_launch *l, struct hf_error *err)
+static void launch_spawn(struct cf_launch *l)
 {
     struct cf_launch_plan p = {0};
-    int rc = plan_make(&p, l, err);
+    struct hf_error err = {0};
+    int rc = plan_make(&p, l, &err);
 
     if (rc == 0)
-        rc = engine_spawn(l->cf->base.engine, &p.spec, launch_on_spawned, l, err);
+        rc = engine_spawn(l->cf->base.engine, &p.spec, launch_on_spawned, l, &err);
     plan_fini(&p);
-    return rc;
-}
-
-static void launch_now(struct cf_launch *l)
-{
-    struct hf_error err;
-
-    if (launch_spawn(l, &err) < 0) {
-        drop_file(l);
-        launch_over(l, NULL, &err);
-    }
+    if (rc < 0)
+        launch_on_spawned(l, NULL, &err);
 }
 
 /* --- the shell's variables -------------------------------------------------------------------- */
@@ -294,7 +294,7 @@ static void capture_on_done(void *arg, const struct session_result *r, const str
         if (v.head_len > 0 && v.tail_len == 0 && memchr(v.head, '\0', v.head_len) == NULL)
             l->file = hf_xstrndup(v.head, v.head_len);
     }
-    launch_now(l);
+    launch_spawn(l);
 }
 
 /* A shell returns more than a small result in its tail only; the path is short. */
@@ -338,36 +338,10 @@ static void launch_on_session(void *arg, struct session *s, const struct hf_erro
     if (session_log_next_number(session_commands(s)) > 1 && !(l->request.impatient && is_busy(s)) &&
         capture_begin(l, s))
         return;
-    launch_now(l);
+    launch_spawn(l);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
-
-static const char *keep(struct cf_launch *l, const char *name, const char *text)
-{
-    if (text == NULL)
-        return NULL;
-    json_object_set_new(l->tree, name, json_string_nocheck(text)); /* unchanged */
-    return json_string_value(json_object_get(l->tree, name));
-}
-
-static void keep_all(struct cf_launch *l)
-{
-    struct cf_launch_request *a = &l->request;
-
-    l->tree = json_object();
-    a->session = keep(l, "session", a->session);
-    a->group = keep(l, "group", a->group);
-    a->command = keep(l, "command", a->command);
-    a->shell = keep(l, "shell", a->shell);
-    a->cwd = keep(l, "cwd", a->cwd);
-    a->tag = keep(l, "tag", a->tag);
-    a->metadata = keep(l, "metadata", a->metadata);
-    if (a->argv != NULL)
-        json_object_set(l->tree, "argv", (json_t *)(uintptr_t)a->argv);
-    if (a->env != NULL)
-        json_object_set(l->tree, "env", (json_t *)(uintptr_t)a->env);
-}
 
 void cf_launch(struct cf *cf, const struct cf_launch_request *request, cf_launch_fn *fn, void *arg,
                struct cf_launch **out)
@@ -378,14 +352,14 @@ void cf_launch(struct cf *cf, const struct cf_launch_request *request, cf_launch
     l->fn = fn;
     l->arg = arg;
     l->request = *request;
-    keep_all(l);
+    request_copy(&l->request);
     l->want = (struct cf_want){.fn = launch_on_session, .arg = l};
-    pending_init(&l->pending, &cf->works, &launch_kind);
+    call_adopt_unattended(&l->call, &cf->base, &launch_kind);
     *out = l;
     if (request->session != NULL)
         cf_session_want(cf, request->session, &l->want);
     else
-        launch_now(l);
+        launch_spawn(l);
 }
 
 void cf_launch_leave(struct cf_launch *l, bool end)
@@ -404,11 +378,7 @@ void cf_write_command(struct json_out *o, const char *key, const struct process_
     /* bash -c BOOT bash FILE NAMES bash -c LINE */
     if (v->arg_count > 5 && strcmp(v->args[0], "-c") == 0 && strcmp(v->args[1], boot) == 0)
         skip = 6;
-    if (v->arg_count == skip + 2 && skip == 0 && strcmp(v->args[0], "-c") == 0) {
-        json_kstr(o, key, v->args[1]);
-        return;
-    }
-    if (skip > 0 && v->arg_count == skip + 2 && strcmp(v->args[skip], "-c") == 0) {
+    if (v->arg_count == skip + 2 && strcmp(v->args[skip], "-c") == 0) {
         json_kstr(o, key, v->args[skip + 1]);
         return;
     }

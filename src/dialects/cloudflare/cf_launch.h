@@ -10,6 +10,7 @@
 #ifndef HF_DIALECTS_CLOUDFLARE_CF_LAUNCH_H
 #define HF_DIALECTS_CLOUDFLARE_CF_LAUNCH_H
 
+#include "base/limits.h"
 #include "dialects/cloudflare/cf_session.h"
 
 struct cf_launch_request {
@@ -25,9 +26,17 @@ struct cf_launch_request {
     bool pty, kill_on_detach;
     bool stdin_pipe; /* input will follow; else there is none */
     bool impatient;  /* do not wait for a command that runs in the session */
+    bool background; /* the client wants no output */
     bool helper;     /* visible to the owner only (spec.h) */
     int64_t rows, cols, history_bytes;
 };
+
+/* What a body says of any command, into a struct that begins with a cf_launch_request. */
+#define CF_LAUNCH_FIELD(n, k, m, ...) CF_FIELD(struct cf_launch_request, n, k, m, __VA_ARGS__)
+#define CF_COMMAND_FIELDS                                                                          \
+    CF_LAUNCH_FIELD("command", STR, command, .required = true, .min = 1),                          \
+        CF_LAUNCH_FIELD("cwd", STR, cwd), CF_LAUNCH_FIELD("env", OBJECT, env),                     \
+        CF_LAUNCH_FIELD("timeoutMs", INT, timeout_ms, .max = LIMIT_DURATION_MS)
 
 struct cf_launch;
 typedef void cf_launch_fn(void *arg, struct process *p, const struct hf_error *err);

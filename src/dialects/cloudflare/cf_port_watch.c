@@ -12,12 +12,13 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/cloudflare/cf_exec.h"
-#include "dialects/cloudflare/cf_run.h"
+#include "dialects/cloudflare/cf_request.h"
+#include "dialects/common/collect.h"
 #include "engine/ports.h"
 
 #define PROBE_TIMEOUT_MS 5000
 #define PATH_BYTES 2048
+#define STATUS_BYTES 7
 
 /* Arguments: port and path. Prints the status of the response. */
 static const char probe[] =
@@ -26,63 +27,50 @@ static const char probe[] =
     "\"$2\" \"$1\" >&3\n"
     "IFS=' ' read -r _ status _ <&3 && printf %s \"$status\"";
 
-struct cf_port_watch_watching {
-    struct cf_call *call;
+struct cf_port_watch {
+    struct call call;
     struct port_watch port;
     struct process *process; /* referenced; NULL: any listener */
     struct exit_waiter exit;
-    struct timer *timer; /* until the next probe */
-    struct cf_run *run;
-    char *path; /* NULL: a listener is enough */
-    char reply[8];
-    size_t reply_len;
-    int64_t interval, status_min, status_max;
+    struct timer *timer;              /* until the next probe */
+    struct collect *probing;          /* NULL: no probe is under way */
+    char *probe_path;                 /* NULL: a listener is enough */
+    const char *mode, *path, *wanted; /* borrowed from the body while it is decoded */
+    int64_t number, interval, status_min, status_max;
 };
 
-static void watching_free(struct cf_port_watch_watching *w)
+static void watching_release(struct call *c)
 {
+    struct cf_port_watch *w = (struct cf_port_watch *)c;
+
+    if (w->probing != NULL)
+        collect_abandon(w->probing, true);
     port_watch_cancel(&w->port);
     exit_waiter_cancel(&w->exit);
     timer_close(w->timer);
     process_unref(w->process);
-    free(w->path);
-    free(w);
+    free(w->probe_path);
 }
 
-static void watching_closed(void *arg, enum cf_close_reason why)
+static const struct call_kind watching_kind = {.release = watching_release, .drain = cf_drain};
+
+static struct json_out event(struct cf_port_watch *w, const char *type)
 {
-    struct cf_port_watch_watching *w = arg;
-
-    (void)why;
-    if (w->run != NULL)
-        cf_run_leave(w->run, true);
-    watching_free(w);
-}
-
-static const struct cf_wait_ops wait_ops = {.closed = watching_closed};
-
-static struct json_out event(struct cf_port_watch_watching *w, const char *type)
-{
-    struct json_out o = cf_event(w->call, type);
+    struct json_out o = cf_event(&w->call, type);
 
     json_kint(&o, "port", w->port.port);
     return o;
 }
 
-static void watching_end(struct cf_port_watch_watching *w, struct json_out *o)
+static void watching_end(struct cf_port_watch *w, struct json_out *o)
 {
-    struct cf_run *run = w->run;
-
-    cf_event_send(w->call, o);
-    cf_stream_end(w->call);
-    watching_free(w);
-    if (run != NULL)
-        cf_run_leave(run, true);
+    cf_event_send(&w->call, o);
+    call_stream_end(&w->call);
 }
 
 static void watching_on_exit(void *arg, struct process *p)
 {
-    struct cf_port_watch_watching *w = arg;
+    struct cf_port_watch *w = arg;
     struct json_out o = event(w, "process_exited");
     struct process_view v;
 
@@ -93,37 +81,27 @@ static void watching_on_exit(void *arg, struct process *p)
 
 /* --- the probe ------------------------------------------------------------------------------- */
 
-static void probe_bytes(void *arg, const struct slice *s)
-{
-    struct cf_port_watch_watching *w = arg;
-    size_t room = sizeof w->reply - 1 - w->reply_len, n = s->len < room ? s->len : room;
-
-    if (s->stream != STREAM_STDOUT)
-        return;
-    memcpy(w->reply + w->reply_len, s->bytes, n);
-    w->reply_len += n;
-}
-
 static void probe_failed(void *arg, const struct hf_error *err)
 {
-    struct cf_port_watch_watching *w = arg;
+    struct cf_port_watch *w = arg;
     struct json_out o = event(w, "error");
 
-    w->run = NULL;
+    w->probing = NULL;
     json_kstr(&o, "error", err->detail);
     watching_end(w, &o);
 }
 
-static void probe_done(void *arg, const struct session_followed *f)
+static void probe_done(void *arg, const struct collected *all)
 {
-    struct cf_port_watch_watching *w = arg;
+    struct cf_port_watch *w = arg;
+    char reply[STATUS_BYTES + 1];
     int64_t status = 0;
     struct json_out o;
 
-    (void)f;
-    w->run = NULL;
-    w->reply[w->reply_len] = '\0';
-    if (!text_to_i64(w->reply, w->status_min, w->status_max, &status)) {
+    w->probing = NULL;
+    snprintf(reply, sizeof reply, "%.*s", (int)all->out->len, buf_data(all->out));
+    process_forget(all->process);
+    if (!text_to_i64(reply, w->status_min, w->status_max, &status)) {
         timer_start(w->timer, (uint64_t)w->interval);
         return;
     }
@@ -132,34 +110,36 @@ static void probe_done(void *arg, const struct session_followed *f)
     watching_end(w, &o);
 }
 
-static const struct cf_run_ops probe_ops = {
-    .bytes = probe_bytes,
-    .failed = probe_failed,
-    .done = probe_done,
-};
+static const struct collect_ops probe_ops = {.failed = probe_failed, .done = probe_done};
 
 static void watching_probe(struct timer *t, void *arg)
 {
-    struct cf_port_watch_watching *w = arg;
-    struct cf_run_request request = {.timeout_ms = PROBE_TIMEOUT_MS};
+    struct cf_port_watch *w = arg;
     char port[8];
-    json_auto_t *argv = NULL;
+    const char *args[] = {"-c", probe, "probe", port, w->probe_path};
+    struct spawn_spec spec;
+    struct hf_error err;
 
     (void)t;
-    w->reply_len = 0;
     snprintf(port, sizeof port, "%u", w->port.port);
-    argv = json_pack("[ssssss]", "bash", "-c", probe, "probe", port, w->path);
-    request.argv = argv;
-    cf_run(cf_call_cf(w->call), &request, &probe_ops, w, &w->run);
+    spec_init(&spec);
+    spec.command = "bash";
+    spec.args = args;
+    spec.arg_count = CF_COUNT(args);
+    spec.stdin_mode = STDIN_NULL;
+    spec.timeout_ms = PROBE_TIMEOUT_MS;
+    if (collect_start(w->call.base->engine, &spec, STATUS_BYTES, &probe_ops, w, &w->probing, &err) <
+        0)
+        probe_failed(w, &err);
 }
 
 static void watching_on_port(void *arg, struct port_watch *p)
 {
-    struct cf_port_watch_watching *w = arg;
+    struct cf_port_watch *w = arg;
     struct json_out o;
 
     (void)p;
-    if (w->path != NULL) {
+    if (w->probe_path != NULL) {
         watching_probe(NULL, w);
         return;
     }
@@ -180,67 +160,78 @@ static bool path_is_fine(const char *path)
     return true;
 }
 
-static bool watching_decode(struct cf_call *c, struct cf_port_watch_watching *w)
-{
-    const char *mode = "http", *path = "/", *process = NULL;
-    int64_t port = 0;
+#define FIELD(n, k, m, ...) CF_FIELD(struct cf_port_watch, n, k, m, __VA_ARGS__)
 
-    if (cf_body(c) == NULL || !cf_int(c, "port", 1, 65535, &port) ||
-        !cf_text(c, "mode", false, &mode) || !cf_text(c, "path", false, &path) ||
-        !cf_int(c, "statusMin", 0, 999, &w->status_min) ||
-        !cf_int(c, "statusMax", 0, 999, &w->status_max) ||
-        !cf_int(c, "interval", 100, 10000, &w->interval) ||
-        !cf_text(c, "processId", false, &process))
+static const struct json_field fields[] = {
+    FIELD("port", INT, number, .min = 1, .max = 65535),
+    FIELD("mode", STR, mode),
+    FIELD("path", STR, path),
+    FIELD("statusMin", INT, status_min, .max = 999),
+    FIELD("statusMax", INT, status_max, .max = 999),
+    FIELD("interval", INT, interval, .min = 100, .max = 10000),
+    FIELD("processId", STR, wanted),
+};
+
+/* False: replied. */
+static bool watching_decode(struct cf_request *q, struct cf_port_watch *w)
+{
+    bool http;
+
+    if (!cf_decode(q, fields, CF_COUNT(fields), w))
         return false;
-    if (port == 0 || (strcmp(mode, "http") != 0 && strcmp(mode, "tcp") != 0) ||
-        !path_is_fine(path)) {
-        cf_fail(c, 400, "VALIDATION_FAILED", "a port, mode http or tcp, and a path are required");
+    http = strcmp(w->mode, "http") == 0;
+    if (w->number == 0 || (!http && strcmp(w->mode, "tcp") != 0) || !path_is_fine(w->path)) {
+        cf_fail(q->call, 400, "VALIDATION_FAILED",
+                "a port, mode http or tcp, and a path are required");
         return false;
     }
     /* A token that may only watch starts no process and probes no server. */
-    if (strcmp(mode, "http") == 0 && cf_call_role(c) < ROLE_OWN) {
-        cf_fail(c, 403, "PERMISSION_DENIED", "this token may watch in mode tcp only");
+    if (http && q->role < ROLE_OWN) {
+        cf_fail(q->call, 403, "PERMISSION_DENIED", "this token may watch in mode tcp only");
         return false;
     }
-    w->port.port = (uint16_t)port;
-    w->path = strcmp(mode, "http") == 0 ? hf_xstrdup(path) : NULL;
-    if (process == NULL)
+    w->probe_path = http ? hf_xstrdup(w->path) : NULL;
+    if (w->wanted == NULL)
         return true;
-    w->process = cf_find(cf_call_cf(c), process);
-    if (w->process != NULL)
-        process_ref(w->process);
-    else
-        cf_fail_about(c, 404, "PROCESS_NOT_FOUND", "Process not found", "processId", process);
-    return w->process != NULL;
+    w->port.process = cf_find(q->cf, w->wanted);
+    if (w->port.process == NULL) {
+        cf_fail_about(q->call, 404, "PROCESS_NOT_FOUND", "Process not found", "processId",
+                      w->wanted);
+        return false;
+    }
+    w->process = process_ref(w->port.process);
+    return true;
 }
 
-void cf_port_watch(struct cf_call *c)
+static void watching_init(struct cf_port_watch *w)
 {
-    struct cf_port_watch_watching *w = hf_xalloc(sizeof *w);
-    struct cf *cf = cf_call_cf(c);
-    struct json_out o;
-
-    w->call = c;
+    w->mode = "http";
+    w->path = "/";
     w->interval = 500;
     w->status_min = 200;
     w->status_max = 399;
+    w->timer = timer_new(w->call.base->loop, watching_probe, w);
     list_init(&w->exit.link);
-    if (!watching_decode(c, w)) {
-        watching_free(w);
-        return;
-    }
-    w->timer = timer_new(cf->base.loop, watching_probe, w);
     w->exit.fn = watching_on_exit;
     w->exit.arg = w;
-    w->port.process = w->process;
     w->port.any = true;
     w->port.fn = watching_on_port;
     w->port.arg = w;
-    cf_wait(c, &wait_ops, w);
-    cf_stream_begin(c);
+}
+
+void cf_port_watch(struct cf_request *q)
+{
+    struct cf_port_watch *w = cf_begin(q, &watching_kind, sizeof *w);
+    struct json_out o;
+
+    watching_init(w);
+    if (!watching_decode(q, w))
+        return;
+    w->port.port = (uint16_t)w->number;
+    cf_stream_begin(&w->call);
     o = event(w, "watching");
-    cf_event_send(c, &o);
+    cf_event_send(&w->call, &o);
     if (w->process != NULL)
         process_wait_exit(w->process, &w->exit);
-    engine_watch_port(cf->base.engine, &w->port);
+    engine_watch_port(q->cf->base.engine, &w->port);
 }

@@ -1,190 +1,181 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_pty.c - GET /ws/pty: the terminal of the stable generation
+ * cf_pty.c - GET /ws/pty: selects the terminal for a client of the stable generation, and starts it
+ * if necessary
  *
- * Bytes are binary frames both ways. A client that reconnects gets a snapshot, which begins with a
- * reset, so what its terminal still shows does not matter; `ready` follows. The original replays
- * bytes onto whatever is left on the screen and keeps the dead terminal of an ended shell for ever.
- * Here the client is notified of the end, and the next client gets a new shell. Layer: dialects.
+ * Clients that arrive while it is being started wait for the same terminal. The original keeps the
+ * dead terminal of an ended shell for ever; here the next client gets a new shell. Layer: dialects.
  */
-#include "dialects/cloudflare/cf_pty.h"
-
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
-#include "base/signals.h"
-#include "base/text.h"
-#include "dialects/cloudflare/cf_wire.h"
+#include "base/mem.h"
+#include "dialects/cloudflare/cf_launch.h"
+#include "dialects/common/call.h"
 
-/* --- to the client -------------------------------------------------------------------------- */
+/* --- the terminal of a session ---------------------------------------------------------------- */
 
-struct json_out cf_message(struct cf *cf, const char *type)
+/* A client that waits for a terminal. The first starts it, and stays although it disconnects. */
+struct cf_pty_client {
+    struct call call;
+    struct list link; /* in cf.starts */
+    char *session;    /* NULL: for this connection alone */
+    struct cf_launch *launch;
+};
+
+static void client_release(struct call *c)
 {
-    struct json_out o = dialect_reply_open(&cf->base);
+    struct cf_pty_client *w = (struct cf_pty_client *)c;
 
-    json_kstr(&o, "type", type);
-    return o;
+    list_remove(&w->link);
+    free(w->session);
 }
 
-void cf_message_send(struct console *c, struct json_out *o)
+static void client_drain(struct call *c)
 {
-    json_close(o, '}');
-    ws_send_text(console_ws(c), buf_data(o->buf), o->buf->len);
+    struct http_request *rq = call_detach(c);
+
+    if (rq != NULL)
+        cf_refuse_text(rq, 503, "the daemon is shutting down; reconnect");
+    if (!c->kind->stays)
+        call_end(c);
 }
 
-void cf_message_error(struct cf *cf, struct console *c, const char *text)
-{
-    struct json_out o = cf_message(cf, "error");
+static const struct call_kind client_kind = {.release = client_release, .drain = client_drain};
+static const struct call_kind first_kind = {
+    .release = client_release, .drain = client_drain, .stays = true};
 
-    json_kstr(&o, "message", text);
-    cf_message_send(c, &o);
+static struct cf_pty_client *client_new(struct http_request *rq, const char *session,
+                                        const struct call_kind *kind)
+{
+    struct cf_pty_client *w = call_begin(rq, kind, sizeof *w);
+
+    w->session = hf_xstrdup(session);
+    list_append(&cf_of(rq)->starts, &w->link);
+    return w;
 }
 
-static void send_error(struct console *c, const char *text)
+static bool is_for(const struct cf_pty_client *w, const char *session)
 {
-    cf_message_error(console_user(c), c, text);
+    return w->session != NULL && session != NULL && strcmp(w->session, session) == 0;
 }
 
-/* The addon sends its size on its own, so a client that may only watch gets no error each time. */
-void cf_pty_resize(struct cf *cf, struct console *c, int64_t cols, int64_t rows)
+static void client_attach(struct cf_pty_client *w, struct process *p, const struct hf_error *err,
+                          bool alone)
 {
-    struct hf_error err;
+    struct http_request *rq = call_end(&w->call);
 
-    if (ws_role(console_ws(c)) >= ROLE_TYPE &&
-        viewer_resize(console_viewer(c), rows, cols, &err) < 0)
-        cf_message_error(cf, c, err.detail);
+    if (rq == NULL && p != NULL && alone) /* no client could ever reach it */
+        process_terminate(p, -1, "detach", NULL, NULL);
+    else if (rq != NULL && p != NULL)
+        cf_terminal_attach(rq, p, alone);
+    else if (rq != NULL)
+        cf_refuse_socket(rq, 1011, err->detail);
 }
 
-static void pty_ready(struct console *c, uint64_t offset)
+static void start_done(void *arg, struct process *p, const struct hf_error *err)
 {
-    struct json_out o = cf_message(console_user(c), "ready");
+    struct cf_pty_client *first = arg;
+    struct list *all = &((struct cf *)first->call.base)->starts, *it, *tmp;
+    hf_autofree char *session = hf_xstrdup(first->session);
 
-    (void)offset;
-    cf_message_send(c, &o);
-}
+    list_for_each (it, tmp, all) {
+        struct cf_pty_client *w = list_entry(it, struct cf_pty_client, link);
 
-static void pty_snapshot(struct console *c, uint64_t offset, size_t len)
-{
-    (void)c, (void)offset, (void)len;
-}
-
-static void pty_snapshot_bytes(struct console *c, const char *bytes, size_t len)
-{
-    struct iovec iov = {(void *)(uintptr_t)bytes, len};
-
-    ws_send(console_ws(c), WS_BINARY, &iov, 1);
-}
-
-/* A snapshot follows and covers the gap; without one, report it as text. */
-static void fresh_gap(struct console *c, uint64_t from, uint64_t to)
-{
-    char text[100];
-
-    snprintf(text, sizeof text, "%llu bytes of output were lost: the client is too slow",
-             (unsigned long long)(to - from));
-    send_error(c, text);
-}
-
-static void pty_exited(struct console *c, const struct exit_record *x)
-{
-    struct json_out o = cf_message(console_user(c), "exit");
-
-    json_kint(&o, "code", x->exit_code >= 0 ? x->exit_code : 1);
-    if (x->signum > 0)
-        json_kstr(&o, "signal", signal_name(x->signum));
-    cf_message_send(c, &o);
-    console_close(c, 1000, "Terminal exited");
-}
-
-/* --- from the client -------------------------------------------------------------------------- */
-
-static void pty_refused(struct console *c, const struct hf_error *err)
-{
-    send_error(c, err->detail);
-}
-
-static void pty_text(struct console *c, const char *text, size_t len)
-{
-    int64_t cols, rows;
-
-    switch (cf_control_decode(text, len, &cols, &rows)) {
-    case CF_CONTROL_BAD: send_error(c, "Invalid control message"); break;
-    case CF_CONTROL_SIZE:
-        send_error(c, "Invalid dimensions: cols and rows must be positive");
-        break;
-    case CF_CONTROL_RESIZE: cf_pty_resize(console_user(c), c, cols, rows); break;
-    default: break;
+        if (w == first || is_for(w, session))
+            client_attach(w, p, err, session == NULL);
     }
 }
 
-static const struct console_ops snapshot_ops = {
-    .snapshot = pty_snapshot,
-    .snapshot_bytes = pty_snapshot_bytes,
-    .replay_done = pty_ready,
-    .exited = pty_exited,
-    .text = pty_text,
-    .refused = pty_refused,
-};
+static void start_begin(struct http_request *rq, const char *session, struct cf_launch_request *a)
+{
+    struct cf_pty_client *first = client_new(rq, session, &first_kind);
 
-static const struct console_ops fresh_ops = {
-    .gap = fresh_gap,
-    .replay_done = pty_ready,
-    .exited = pty_exited,
-    .text = pty_text,
-    .refused = pty_refused,
-};
+    a->pty = true;
+    a->impatient = true;
+    a->rows = 24;
+    a->cols = 80;
+    a->shell = http_query(rq, "shell");
+    if (a->shell != NULL && a->shell[0] == '\0')
+        a->shell = NULL;
+    cf_query_size(rq, &a->cols, &a->rows);
+    cf_launch(cf_of(rq), a, start_done, first, &first->launch);
+}
 
-/* --- attach ----------------------------------------------------------------------------------- */
+static bool is_starting(struct cf *cf, const char *session)
+{
+    struct list *it, *tmp;
 
-void cf_pty_attach(struct http_request *rq, struct process *p, bool fresh)
+    list_for_each (it, tmp, &cf->starts)
+        if (is_for(list_entry(it, struct cf_pty_client, link), session))
+            return true;
+    return false;
+}
+
+static struct process *session_terminal(struct cf *cf, const char *session)
+{
+    struct process *p = NULL;
+
+    while ((p = engine_next(cf->base.engine, p)) != NULL) {
+        struct process_view v;
+
+        process_view(p, &v);
+        if (v.running && v.pty && v.session_id != NULL && strcmp(v.session_id, session) == 0 &&
+            strcmp(v.metadata_json, CF_TERMINAL_METADATA) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+static bool may_start(struct http_request *rq)
+{
+    if (http_role(rq) == ROLE_OWN)
+        return true;
+    cf_refuse_socket(rq, 1008, "there is no terminal yet, and this token may not start one");
+    return false;
+}
+
+void cf_pty_session(struct http_request *rq, const char *session)
 {
     struct cf *cf = cf_of(rq);
-    const struct console_open o = {
-        .process = p,
-        .viewer = {.since = fresh ? SINCE_OFFSET : SINCE_SCREEN,
-                   .terminal = true,
-                   .only_stream = -1},
-        .ops = fresh ? &fresh_ops : &snapshot_ops,
-        .user = cf,
-        .pending = &cf->base.pending,
-    };
-    struct hf_error err;
+    struct process *p = session_terminal(cf, session);
+    struct cf_launch_request a = {.session = session, .metadata = CF_TERMINAL_METADATA};
 
-    if (console_open(rq, &o, &err) == NULL && err.code != HF_OK)
-        cf_refuse_socket(rq, 1011, err.detail);
+    if (p != NULL)
+        cf_terminal_attach(rq, p, false);
+    else if (is_starting(cf, session))
+        client_new(rq, session, &client_kind);
+    else if (may_start(rq))
+        start_begin(rq, session, &a);
 }
 
-#define CLOSE_REASON_BYTES 123 /* of a close frame's reason */
-
-void cf_refuse_socket(struct http_request *rq, int code, const char *text)
+void cf_pty_alone(struct http_request *rq, const char *group)
 {
-    struct json_out o = dialect_reply_open(dialect_base_of(rq));
-    struct ws *ws = console_refuse(rq);
-    char reason[CLOSE_REASON_BYTES + 1];
+    struct cf_launch_request a = {.group = group, .kill_on_detach = true};
 
-    if (ws == NULL)
+    if (may_start(rq))
+        start_begin(rq, NULL, &a);
+}
+
+/* A session's id, or that of any terminal of the daemon. */
+void cf_pty(struct http_request *rq)
+{
+    const char *id = http_query(rq, "sessionId");
+    struct process *p;
+    struct process_view v;
+
+    if (id == NULL || id[0] == '\0') {
+        cf_refuse_text(rq, 400, "sessionId query parameter required");
         return;
-    json_kstr(&o, "type", "error");
-    json_kstr(&o, "message", text);
-    json_close(&o, '}');
-    ws_send_text(ws, buf_data(o.buf), o.buf->len);
-    snprintf(reason, sizeof reason, "%s", text);
-    reason[strlen(reason) - utf8_open_tail(reason, strlen(reason))] = '\0';
-    ws_close(ws, code, reason);
-}
-
-void cf_refuse_text(struct http_request *rq, int status, const char *text)
-{
-    http_reply(rq, status, "text/plain; charset=utf-8", text, strlen(text));
-}
-
-void cf_query_size(const struct http_request *rq, int64_t *cols, int64_t *rows)
-{
-    const char *c = http_query(rq, "cols"), *r = http_query(rq, "rows");
-
-    if (c != NULL)
-        (void)text_to_i64(c, 1, TERMINAL_SIZE_MAX, cols);
-    if (r != NULL)
-        (void)text_to_i64(r, 1, TERMINAL_SIZE_MAX, rows);
+    }
+    p = engine_find(cf_of(rq)->base.engine, id, NULL);
+    if (p == NULL) {
+        cf_pty_session(rq, id);
+        return;
+    }
+    process_view(p, &v);
+    if (v.pty)
+        cf_terminal_attach(rq, p, false);
+    else
+        cf_refuse_socket(rq, 1011, "this process has no terminal");
 }

@@ -7,39 +7,80 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
 #include "dialects/cloudflare/cf_wire.h"
 
-struct cf_run {
-    struct cf *cf;
-    const struct cf_run_ops *ops;
-    void *arg;
-    struct cf_want want;           /* a session is being created */
-    struct buf line;               /* the command */
-    int64_t timeout_ms;            /* its time limit */
-    struct session_follow *follow; /* the session that runs it */
-    struct cf_launch *launch;      /* or a process is being started */
-    struct process *process;       /* referenced: the process that runs it */
-    struct viewer *viewer;
-    bool grouped; /* it belongs to a session */
-};
+/* --- the call -------------------------------------------------------------------------------- */
 
-static void run_free(struct cf_run *r)
+static struct cf_run *run_of(struct call *c)
 {
+    return list_entry(c, struct cf_run, call);
+}
+
+/* No one follows the command any more. `end`: terminate what runs as well. */
+static void run_leave(struct cf_run *r, bool end)
+{
+    if (r->launch != NULL)
+        cf_launch_leave(r->launch, end);
+    if (r->follow != NULL)
+        session_follow_leave(r->follow, end);
+    if (r->process != NULL && end)
+        process_terminate(r->process, -1, "detach", NULL, NULL);
+    r->launch = NULL;
+    r->follow = NULL;
+}
+
+static void run_release(struct call *c)
+{
+    struct cf_run *r = run_of(c);
+
+    run_leave(r, false);
     cf_want_cancel(&r->want);
     viewer_detach(r->viewer);
     process_unref(r->process);
     buf_fini(&r->line);
-    free(r);
+    if (r->ops->release != NULL)
+        r->ops->release(r);
 }
+
+static void run_disconnected(struct call *c)
+{
+    run_leave(run_of(c), run_of(c)->ops->end_if_disconnected);
+}
+
+static void run_drain(struct call *c)
+{
+    run_leave(run_of(c), run_of(c)->ops->end_if_drained);
+    run_of(c)->ops->drain(c);
+}
+
+static void run_room(struct call *c)
+{
+    struct cf_run *r = run_of(c);
+
+    if (r->follow != NULL)
+        session_follow_pump(r->follow);
+    else if (r->viewer != NULL)
+        viewer_pump(r->viewer);
+}
+
+const struct call_kind cf_run_kind = {
+    .release = run_release,
+    .disconnected = run_disconnected,
+    .drain = run_drain,
+    .room = run_room,
+};
+
+/* --- callbacks of the follower and of the viewer ---------------------------------------------- */
 
 static void run_failed(void *arg, const struct hf_error *err)
 {
     struct cf_run *r = arg;
 
-    r->ops->failed(r->arg, err);
-    run_free(r);
+    r->follow = NULL;
+    if (r->ops->failed != NULL)
+        r->ops->failed(r, err);
+    else
+        call_fail(&r->call, err);
 }
 
 static void run_started(void *arg, const struct session_begin *b)
@@ -48,21 +89,21 @@ static void run_started(void *arg, const struct session_begin *b)
 
     (void)b;
     if (r->ops->started != NULL)
-        r->ops->started(r->arg);
+        r->ops->started(r);
 }
 
 static bool run_ready(void *arg)
 {
-    struct cf_run *r = arg;
+    const struct cf_run *r = arg;
 
-    return r->ops->ready == NULL || r->ops->ready(r->arg);
+    return !r->call.streams || call_is_ready(&r->call);
 }
 
 static void run_bytes(void *arg, const struct slice *s)
 {
     struct cf_run *r = arg;
 
-    r->ops->bytes(r->arg, s);
+    r->ops->bytes(r, s);
 }
 
 static void run_gap(void *arg, uint64_t from, uint64_t to)
@@ -70,7 +111,7 @@ static void run_gap(void *arg, uint64_t from, uint64_t to)
     struct cf_run *r = arg;
 
     if (r->ops->gap != NULL)
-        r->ops->gap(r->arg, from, to);
+        r->ops->gap(r, from, to);
 }
 
 /* --- in a session ---------------------------------------------------------------------------- */
@@ -79,8 +120,8 @@ static void run_done(void *arg, const struct session_followed *f)
 {
     struct cf_run *r = arg;
 
-    r->ops->done(r->arg, f);
-    run_free(r);
+    r->follow = NULL;
+    r->ops->done(r, f);
 }
 
 static const struct session_follow_ops follow_ops = {
@@ -123,7 +164,7 @@ static void quote_argv(struct buf *out, const json_t *argv)
     }
 }
 
-static void run_in_session(struct cf_run *r, const struct cf_run_request *a)
+static void run_in_session(struct cf_run *r, const struct cf_launch_request *a)
 {
     struct spec_env *env = NULL;
     struct buf plain = {0};
@@ -167,10 +208,11 @@ static const struct viewer_ops viewer_ops = {
 
 static void run_on_launched(void *arg, struct process *p, const struct hf_error *err)
 {
-    const struct viewer_options o = viewer_own_client(0);
+    struct viewer_options o = viewer_own_client(0);
     struct cf_run *r = arg;
     struct hf_error why;
 
+    o.internal = !r->attached;
     r->launch = NULL;
     if (p == NULL) {
         run_failed(r, err);
@@ -185,56 +227,17 @@ static void run_on_launched(void *arg, struct process *p, const struct hf_error 
     run_started(r, NULL);
 }
 
-static void run_as_process(struct cf_run *r, const struct cf_run_request *a)
+void cf_run_begin(struct cf_run *r, const struct cf_run_ops *ops,
+                  const struct cf_launch_request *request)
 {
-    const struct cf_launch_request request = {
-        .group = a->group,
-        .command = a->command,
-        .argv = a->argv,
-        .cwd = a->cwd,
-        .env = a->env,
-        .timeout_ms = a->timeout_ms,
-        .helper = a->helper,
-    };
-
-    cf_launch(r->cf, &request, run_on_launched, r, &r->launch);
-}
-
-/* --- requests --------------------------------------------------------------------------------- */
-
-void cf_run(struct cf *cf, const struct cf_run_request *request, const struct cf_run_ops *ops,
-            void *arg, struct cf_run **out)
-{
-    struct cf_run *r = hf_xalloc(sizeof *r);
-
-    r->cf = cf;
+    r->cf = (struct cf *)r->call.base;
     r->ops = ops;
-    r->arg = arg;
     r->timeout_ms = request->timeout_ms;
     r->grouped = request->group != NULL;
+    r->attached = request->kill_on_detach;
     r->want = (struct cf_want){.fn = run_on_session, .arg = r};
-    *out = r;
     if (request->session != NULL)
         run_in_session(r, request);
     else
-        run_as_process(r, request);
-}
-
-void cf_run_pump(struct cf_run *r)
-{
-    if (r->follow != NULL)
-        session_follow_pump(r->follow);
-    else if (r->viewer != NULL)
-        viewer_pump(r->viewer);
-}
-
-void cf_run_leave(struct cf_run *r, bool end)
-{
-    if (r->launch != NULL)
-        cf_launch_leave(r->launch, end);
-    if (r->follow != NULL)
-        session_follow_leave(r->follow, end);
-    if (r->process != NULL && end)
-        process_terminate(r->process, -1, "detach", NULL, NULL);
-    run_free(r);
+        cf_launch(r->cf, request, run_on_launched, r, &r->launch);
 }

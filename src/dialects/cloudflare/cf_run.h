@@ -1,42 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_run.h - a command run to its end: in a session's shell, or as a separate process.
+ * cf_run.h - a call that runs a command to its end, in a session's shell or as a separate process
+ *
+ * A struct cf_run is the first member of the handler's own struct, begun with cf_run_kind.
  * Layer: dialects.
  */
 #ifndef HF_DIALECTS_CLOUDFLARE_CF_RUN_H
 #define HF_DIALECTS_CLOUDFLARE_CF_RUN_H
 
 #include "dialects/cloudflare/cf_launch.h"
+#include "dialects/common/call.h"
 #include "dialects/common/session_follow.h"
+
+/* What the platform reports as the exit status of a command that timed out. */
+#define CF_TIMEOUT_CODE 124
 
 struct cf_run;
 
-struct cf_run_request {
-    const char *session; /* the session whose shell runs it; NULL: a separate process, */
-    const char *group;   /* that belongs to this session; NULL: to none */
-    const char *command;
-    const json_t *argv; /* instead of the command */
-    const char *cwd;
-    const json_t *env;
-    int64_t timeout_ms; /* 0: the session's limit, if it has one */
-    bool helper;        /* visible to the owner only (spec.h) */
-};
-
-/* As in session_follow.h. `started`, `ready` [always] and `gap` [ignored] may be NULL. */
+/* Each may be NULL where a default is in brackets. */
 struct cf_run_ops {
-    void (*started)(void *arg); /* once, before anything else but `failed` */
-    bool (*ready)(void *arg);
-    void (*bytes)(void *arg, const struct slice *s);
-    void (*gap)(void *arg, uint64_t from, uint64_t to);
-    void (*failed)(void *arg, const struct hf_error *err);
-    void (*done)(void *arg, const struct session_followed *f);
+    /* Before any output. A run that streams begins its stream here: then output waits for room
+     * [nothing]. */
+    void (*started)(struct cf_run *r);
+    void (*bytes)(struct cf_run *r, const struct slice *s);
+    void (*gap)(struct cf_run *r, uint64_t from, uint64_t to); /* [ignored] */
+    /* Exactly one of these, unless the call ends before; it ends the call. [call_fail] */
+    void (*failed)(struct cf_run *r, const struct hf_error *err);
+    void (*done)(struct cf_run *r, const struct session_followed *f);
+    void (*drain)(struct call *c);
+    void (*release)(struct cf_run *r); /* [nothing] */
+    /* Terminate the command [it keeps running]. */
+    bool end_if_disconnected, end_if_drained;
 };
 
-/* May call the ops before it returns; *out is set before that. */
-void cf_run(struct cf *cf, const struct cf_run_request *request, const struct cf_run_ops *ops,
-            void *arg, struct cf_run **out);
-void cf_run_pump(struct cf_run *r);
-/* The caller no longer follows it. `end`: terminate what runs as well. */
-void cf_run_leave(struct cf_run *r, bool end);
+struct cf_run {
+    struct call call;
+    const struct cf_run_ops *ops;
+    struct cf *cf;
+    struct cf_want want;           /* a session is being created */
+    struct buf line;               /* the command */
+    int64_t timeout_ms;            /* its time limit */
+    struct session_follow *follow; /* the session that runs it */
+    struct cf_launch *launch;      /* or a process is being started */
+    struct process *process;       /* referenced: the process that runs it */
+    struct viewer *viewer;
+    bool grouped;  /* it belongs to a session */
+    bool attached; /* it ends with its client, even if the worker dies: the viewer counts as one */
+};
+
+extern const struct call_kind cf_run_kind;
+/* With a session, its shell runs the command; else a separate process does. May end the call before
+ * it returns. */
+void cf_run_begin(struct cf_run *r, const struct cf_run_ops *ops,
+                  const struct cf_launch_request *request);
 
 #endif

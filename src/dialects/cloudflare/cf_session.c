@@ -80,9 +80,9 @@ bool cf_is_shell(struct cf *cf, struct process *p)
 
 /* --- create --------------------------------------------------------------------------------- */
 
-struct cf_session_creation {
-    struct pending pending; /* in cf.works */
-    struct list link;       /* in cf.makings */
+struct cf_session_making {
+    struct call call; /* unattended: those that wait have their own */
+    struct list link; /* in cf.makings */
     struct cf *cf;
     char *id, *cwd;
     json_t *env;
@@ -92,26 +92,23 @@ struct cf_session_creation {
     struct list wants;
 };
 
-static void making_free(struct pending *p)
+static void making_release(struct call *c)
 {
-    struct cf_session_creation *m = list_entry(p, struct cf_session_creation, pending);
+    struct cf_session_making *m = list_entry(c, struct cf_session_making, call);
 
     while (!list_is_empty(&m->wants))
         list_remove(m->wants.next);
     task_cancel(&m->again);
     list_remove(&m->link);
-    pending_fini(p);
     json_decref(m->env);
     free(m->id);
     free(m->cwd);
-    free(m);
 }
 
-static const struct pending_kind making_kind = {.drain = NULL, .free = making_free};
+static const struct call_kind making_kind = {.release = making_release, .stays = true};
 
 /* Waiters may free themselves or cancel others. */
-static void making_over(struct cf_session_creation *m, struct session *s,
-                        const struct hf_error *err)
+static void making_over(struct cf_session_making *m, struct session *s, const struct hf_error *err)
 {
     while (!list_is_empty(&m->wants)) {
         struct cf_want *w = list_entry(m->wants.next, struct cf_want, link);
@@ -119,14 +116,12 @@ static void making_over(struct cf_session_creation *m, struct session *s,
         list_remove(&w->link);
         w->fn(w->arg, s, err);
     }
-    making_free(&m->pending);
+    call_end(&m->call);
 }
-
-static int making_begin(struct cf_session_creation *m, struct hf_error *err);
 
 static void making_on_done(void *arg, struct session *s, const struct hf_error *err)
 {
-    struct cf_session_creation *m = arg;
+    struct cf_session_making *m = arg;
 
     if (s == NULL && m->cwd == NULL && !m->nowhere && strcmp(err->path, CF_WORKSPACE) == 0) {
         m->nowhere = true;
@@ -137,7 +132,7 @@ static void making_on_done(void *arg, struct session *s, const struct hf_error *
     making_over(m, s, err);
 }
 
-static int making_begin(struct cf_session_creation *m, struct hf_error *err)
+static int making_begin(struct cf_session_making *m, struct hf_error *err)
 {
     struct session_spec spec = {.id = m->id, .cwd = m->cwd};
     struct spec_env *env;
@@ -163,19 +158,19 @@ static int making_begin(struct cf_session_creation *m, struct hf_error *err)
 
 static void making_again(void *arg)
 {
-    struct cf_session_creation *m = arg;
+    struct cf_session_making *m = arg;
     struct hf_error err;
 
     if (making_begin(m, &err) < 0)
         making_over(m, NULL, &err);
 }
 
-static struct cf_session_creation *making_find(const struct cf *cf, const char *id)
+static struct cf_session_making *making_find(const struct cf *cf, const char *id)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &cf->makings) {
-        struct cf_session_creation *m = list_entry(it, struct cf_session_creation, link);
+        struct cf_session_making *m = list_entry(it, struct cf_session_making, link);
         if (m->id != NULL && strcmp(m->id, id) == 0)
             return m;
     }
@@ -184,7 +179,7 @@ static struct cf_session_creation *making_find(const struct cf *cf, const char *
 
 void cf_session_make(struct cf *cf, const struct cf_session_request *request, struct cf_want *w)
 {
-    struct cf_session_creation *m = hf_xalloc(sizeof *m);
+    struct cf_session_making *m = hf_xalloc(sizeof *m);
 
     m->cf = cf;
     m->again = (struct task){.fn = making_again, .arg = m};
@@ -195,7 +190,7 @@ void cf_session_make(struct cf *cf, const struct cf_session_request *request, st
     list_init(&m->wants);
     list_append(&m->wants, &w->link);
     list_append(&cf->makings, &m->link);
-    pending_init(&m->pending, &cf->works, &making_kind);
+    call_adopt_unattended(&m->call, &cf->base, &making_kind);
     making_again(m);
 }
 
@@ -203,7 +198,7 @@ void cf_session_want(struct cf *cf, const char *id, struct cf_want *w)
 {
     const struct cf_session_request request = {.id = id};
     struct session *s = session_find(cf->base.engine, id, NULL);
-    struct cf_session_creation *m = making_find(cf, id);
+    struct cf_session_making *m = making_find(cf, id);
 
     list_init(&w->link);
     if (s != NULL)
@@ -222,171 +217,156 @@ void cf_want_cancel(struct cf_want *w)
 
 /* --- POST /api/session/create ----------------------------------------------------------------- */
 
-struct creation {
-    struct cf_call *call;
+struct cf_session_create {
+    struct call call;
     struct cf_want want;
-    struct cf_session_request request; /* of the call's body */
-    struct session *dead;              /* its shell has ended: delete it first */
+    json_t *body; /* referenced: the request borrows from it */
+    struct cf_session_request request;
+    struct session *dead; /* its shell has ended: delete it first */
     struct task next;
 };
 
-static void creation_closed(void *arg, enum cf_close_reason why)
+static void create_release(struct call *c)
 {
-    struct creation *n = arg;
+    struct cf_session_create *n = (struct cf_session_create *)c;
 
-    (void)why;
     if (n->dead != NULL)
         session_delete_leave(n->dead, n);
     task_cancel(&n->next);
     cf_want_cancel(&n->want);
-    free(n);
+    json_decref(n->body);
 }
 
-static const struct cf_wait_ops creation_ops = {.closed = creation_closed};
+static const struct call_kind create_kind = {.release = create_release, .drain = cf_drain};
 
-static void creation_done(void *arg, struct session *s, const struct hf_error *err)
+static void create_done(void *arg, struct session *s, const struct hf_error *err)
 {
-    struct creation *n = arg;
-    struct cf_call *c = n->call;
-    const char *id = n->request.id;
+    struct cf_session_create *n = arg;
     struct json_out o;
 
-    free(n);
     if (s == NULL && err->code == HF_E_session_exists) {
-        cf_fail_about(c, 409, "SESSION_ALREADY_EXISTS", err->detail, "sessionId", id);
+        cf_fail_about(&n->call, 409, "SESSION_ALREADY_EXISTS", err->detail, "sessionId",
+                      n->request.id);
         return;
     }
     if (s == NULL) {
-        cf_error(c, err);
+        cf_error(&n->call, err);
         return;
     }
-    o = cf_ok(c);
+    o = cf_ok(&n->call);
     json_kstr(&o, "id", session_id(s));
     json_key(&o, "data");
     json_open(&o, '{');
     json_close(&o, '}');
     json_knull(&o, "containerPlacementId");
-    cf_send(c, 200, &o);
+    cf_send(&n->call, 200, &o);
 }
 
-static void creation_make(void *arg)
+static void create_make(void *arg)
 {
-    struct creation *n = arg;
+    struct cf_session_create *n = arg;
 
-    cf_session_make(cf_call_cf(n->call), &n->request, &n->want);
+    cf_session_make((struct cf *)n->call.base, &n->request, &n->want);
 }
 
 /* It still exists until this returns. */
-static void creation_on_deleted(void *arg, const struct survivors *v, size_t ended)
+static void create_on_deleted(void *arg, const struct survivors *v, size_t ended)
 {
-    struct creation *n = arg;
+    struct cf_session_create *n = arg;
 
     (void)v, (void)ended;
     n->dead = NULL;
-    loop_defer(cf_call_cf(n->call)->base.loop, &n->next);
+    loop_defer(n->call.base->loop, &n->next);
 }
 
-static bool creation_decode(struct cf_call *c, struct cf_session_request *request)
-{
-    return cf_body(c) != NULL && cf_text(c, "id", false, &request->id) &&
-           cf_text(c, "cwd", false, &request->cwd) &&
-           cf_int(c, "commandTimeoutMs", 0, LIMIT_DURATION_MS, &request->timeout_ms) &&
-           cf_env_object(c, &request->env);
-}
+#define FIELD(n, k, m, ...) CF_FIELD(struct cf_session_request, n, k, m, __VA_ARGS__)
 
 /* A session whose shell has ended does not count as alive: create it again. */
-void cf_session_create(struct cf_call *c)
+void cf_session_create(struct cf_request *q)
 {
+    static const struct json_field fields[] = {
+        FIELD("id", STR, id),
+        FIELD("cwd", STR, cwd),
+        FIELD("commandTimeoutMs", INT, timeout_ms, .max = LIMIT_DURATION_MS),
+        FIELD("env", OBJECT, env),
+    };
     struct cf_session_request request = {0};
-    struct creation *n;
+    struct cf_session_create *n;
     struct session *old;
 
-    if (!creation_decode(c, &request))
+    if (!cf_decode(q, fields, CF_COUNT(fields), &request))
         return;
-    n = hf_xalloc(sizeof *n);
-    n->call = c;
+    n = cf_begin(q, &create_kind, sizeof *n);
+    n->body = json_incref(q->body);
     n->request = request;
-    n->want = (struct cf_want){.fn = creation_done, .arg = n};
-    n->next = (struct task){.fn = creation_make, .arg = n};
-    list_init(&n->want.link);
-    cf_wait(c, &creation_ops, n);
-    old = request.id != NULL ? session_find(cf_call_cf(c)->base.engine, request.id, NULL) : NULL;
+    n->want = (struct cf_want){.fn = create_done, .arg = n};
+    n->next = (struct task){.fn = create_make, .arg = n};
+    old = request.id != NULL ? session_find(q->cf->base.engine, request.id, NULL) : NULL;
     if (old != NULL && session_shell(old) != NULL && !process_is_running(session_shell(old))) {
         n->dead = old;
-        session_delete(old, 0, creation_on_deleted, n);
+        session_delete(old, 0, create_on_deleted, n);
         return;
     }
-    creation_make(n);
+    create_make(n);
 }
 
 /* --- list, delete ----------------------------------------------------------------------------- */
 
-void cf_session_list(struct cf_call *c)
+void cf_session_list(struct cf_request *q)
 {
-    struct json_out o = cf_ok(c);
+    struct json_out o = cf_ok(cf_call(q));
     struct session *s = NULL;
 
     json_key(&o, "data");
     json_open(&o, '[');
-    while ((s = session_next(cf_call_cf(c)->base.engine, s)) != NULL)
+    while ((s = session_next(q->cf->base.engine, s)) != NULL)
         json_str(&o, session_id(s));
     json_close(&o, ']');
-    cf_send(c, 200, &o);
+    cf_send(q->call, 200, &o);
 }
 
-struct cf_session_deletion {
-    struct cf_call *call;
-    struct session *session;
-    char *id;
+struct cf_session_delete {
+    struct call call;
+    struct session *session; /* it exists until the deletion has called back */
 };
 
-static void deletion_free(struct cf_session_deletion *d)
+static void delete_release(struct call *c)
 {
-    free(d->id);
-    free(d);
+    session_delete_leave(((struct cf_session_delete *)c)->session, c);
 }
 
-static void deletion_closed(void *arg, enum cf_close_reason why)
+static const struct call_kind delete_kind = {.release = delete_release, .drain = cf_drain};
+
+static void delete_done(void *arg, const struct survivors *v, size_t ended)
 {
-    struct cf_session_deletion *d = arg;
-
-    (void)why;
-    session_delete_leave(d->session, d);
-    deletion_free(d);
-}
-
-static const struct cf_wait_ops deletion_ops = {.closed = deletion_closed};
-
-static void deletion_done(void *arg, const struct survivors *v, size_t ended)
-{
-    struct cf_session_deletion *d = arg;
-    struct json_out o = cf_ok(d->call);
+    struct cf_session_delete *d = arg;
+    struct json_out o = cf_ok(&d->call);
 
     (void)v, (void)ended;
-    json_kstr(&o, "sessionId", d->id);
-    cf_send(d->call, 200, &o);
-    deletion_free(d);
+    json_kstr(&o, "sessionId", session_id(d->session));
+    cf_send(&d->call, 200, &o);
 }
 
-void cf_session_delete(struct cf_call *c)
+void cf_session_delete(struct cf_request *q)
 {
-    const char *id = NULL;
-    struct cf_session_deletion *d;
+    struct wanted {
+        const char *id;
+    } w = {NULL};
+    static const struct json_field field =
+        CF_FIELD(struct wanted, "sessionId", STR, id, .required = true, .min = 1);
+    struct cf_session_delete *d;
     struct session *s;
     char text[160];
 
-    if (cf_body(c) == NULL || !cf_text(c, "sessionId", true, &id))
+    if (!cf_decode(q, &field, 1, &w))
         return;
-    s = session_find(cf_call_cf(c)->base.engine, id, NULL);
+    s = session_find(q->cf->base.engine, w.id, NULL);
     if (s == NULL) {
-        snprintf(text, sizeof text, "Session '%.100s' not found", id);
-        cf_fail(c, 500, "INTERNAL_ERROR", text);
+        snprintf(text, sizeof text, "Session '%.100s' not found", w.id);
+        cf_fail(cf_call(q), 500, "INTERNAL_ERROR", text);
         return;
     }
-    d = hf_xalloc(sizeof *d);
-    d->call = c;
+    d = cf_begin(q, &delete_kind, sizeof *d);
     d->session = s;
-    d->id = hf_xstrdup(id);
-    cf_wait(c, &deletion_ops, d);
-    session_delete(s, DELETE_GRACE_MS, deletion_done, d);
+    session_delete(s, DELETE_GRACE_MS, delete_done, d);
 }

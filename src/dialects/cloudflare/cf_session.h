@@ -8,7 +8,7 @@
 #ifndef HF_DIALECTS_CLOUDFLARE_CF_SESSION_H
 #define HF_DIALECTS_CLOUDFLARE_CF_SESSION_H
 
-#include "dialects/cloudflare/cf_call.h"
+#include "dialects/cloudflare/cf_request.h"
 #include "engine/session/session.h"
 
 /* Embedded by the waiter; starts as {0} with fn and arg. */
@@ -38,9 +38,5 @@ int cf_env(const json_t *env, size_t more, struct spec_env **out, size_t *count,
 int64_t cf_session_timeout(const struct session *s);
 /* Is this the shell of a session, as opposed to a process that a client started? */
 bool cf_is_shell(struct cf *cf, struct process *p);
-
-void cf_session_create(struct cf_call *c);
-void cf_session_list(struct cf_call *c);
-void cf_session_delete(struct cf_call *c);
 
 #endif

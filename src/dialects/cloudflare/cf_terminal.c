@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_terminal.c - GET /ws/terminal: the terminal of the next generation, with cursors
+ * cf_terminal.c - GET /ws/terminal, and what the terminals of both generations have in common
  *
- * A cursor is an offset into the output, so a client that reconnects gets exactly the bytes it has
- * missed. If they are no longer held, it is notified and gets a snapshot, which begins with a
- * reset. A snapshot in several pieces cannot be resumed in the middle; until its last piece the
- * cursor is the word "screen", which requests a new one. Layer: dialects.
+ * In the stable generation, a client that reconnects gets a snapshot, which begins with a reset, so
+ * what its terminal still shows does not matter; `ready` follows. The original replays bytes onto
+ * whatever is left on the screen.
+ *
+ * In the next generation a cursor is an offset into the output, so a client that reconnects gets
+ * exactly the bytes it has missed. If they are no longer held, it is notified and gets a snapshot.
+ * A snapshot in several pieces cannot be resumed in the middle; until its last piece the cursor is
+ * the word "screen", which requests a new one. Layer: dialects.
  */
+#include "dialects/cloudflare/cf.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
+#include "base/signals.h"
 #include "base/text.h"
-#include "dialects/cloudflare/cf_pty.h"
 #include "dialects/cloudflare/cf_wire.h"
+#include "dialects/common/console.h"
 #include "dialects/common/request_checks.h"
 
 #define CURSOR_SCREEN "screen"
@@ -24,6 +32,7 @@
 
 struct cf_terminal {
     struct cf *cf;
+    bool next;            /* of the next generation */
     bool resumed;         /* the client sent a cursor */
     uint64_t snapshot_at; /* where the output continues after the snapshot that is being sent */
     size_t snapshot_left;
@@ -31,15 +40,81 @@ struct cf_terminal {
 
 /* --- to the client -------------------------------------------------------------------------- */
 
+static struct json_out message_of(struct cf *cf, const char *type)
+{
+    struct json_out o = dialect_reply_open(&cf->base);
+
+    json_kstr(&o, "type", type);
+    return o;
+}
+
 static struct json_out message(struct console *c, const char *type)
 {
-    return cf_message(((const struct cf_terminal *)console_user(c))->cf, type);
+    return message_of(((const struct cf_terminal *)console_user(c))->cf, type);
 }
 
 static void send_error(struct console *c, const char *text)
 {
-    cf_message_error(((const struct cf_terminal *)console_user(c))->cf, c, text);
+    struct json_out o = message(c, "error");
+
+    json_kstr(&o, "message", text);
+    console_send_json(c, &o);
 }
+
+static void send_ready(struct console *c, const char *cursor)
+{
+    struct json_out o = message(c, "ready");
+
+    if (cursor != NULL)
+        json_kstr(&o, "cursor", cursor);
+    console_send_json(c, &o);
+}
+
+static void terminal_snapshot(struct console *c, uint64_t offset, size_t len)
+{
+    struct cf_terminal *t = console_user(c);
+
+    t->snapshot_at = offset;
+    t->snapshot_left = len;
+}
+
+/* --- output of the stable generation ---------------------------------------------------------- */
+
+static void pty_ready(struct console *c, uint64_t offset)
+{
+    (void)offset;
+    send_ready(c, NULL);
+}
+
+static void pty_snapshot_bytes(struct console *c, const char *bytes, size_t len)
+{
+    struct iovec iov = {(void *)(uintptr_t)bytes, len};
+
+    ws_send(console_ws(c), WS_BINARY, &iov, 1);
+}
+
+/* A snapshot follows and covers the gap; without one, report it as text. */
+static void fresh_gap(struct console *c, uint64_t from, uint64_t to)
+{
+    char text[100];
+
+    snprintf(text, sizeof text, "%llu bytes of output were lost: the client is too slow",
+             (unsigned long long)(to - from));
+    send_error(c, text);
+}
+
+static void pty_exited(struct console *c, const struct exit_record *x)
+{
+    struct json_out o = message(c, "exit");
+
+    json_kint(&o, "code", x->exit_code >= 0 ? x->exit_code : 1);
+    if (x->signum > 0)
+        json_kstr(&o, "signal", signal_name(x->signum));
+    console_send_json(c, &o);
+    console_close(c, 1000, "Terminal exited");
+}
+
+/* --- output of the next generation ------------------------------------------------------------ */
 
 static void put_cursor(struct json_out *o, uint64_t at)
 {
@@ -60,7 +135,7 @@ static void send_chunk(struct console *c, const char *bytes, size_t len, const u
     else
         json_kstr(&o, "cursor", CURSOR_SCREEN);
     json_ku64(&o, "byteLength", len);
-    cf_message_send(c, &o);
+    console_send_json(c, &o);
     ws_send(console_ws(c), WS_BINARY, &iov, 1);
 }
 
@@ -82,15 +157,7 @@ static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
         return;
     o = message(c, "truncated");
     json_kstr(&o, "cursor", CURSOR_SCREEN);
-    cf_message_send(c, &o);
-}
-
-static void terminal_snapshot(struct console *c, uint64_t offset, size_t len)
-{
-    struct cf_terminal *t = console_user(c);
-
-    t->snapshot_at = offset;
-    t->snapshot_left = len;
+    console_send_json(c, &o);
 }
 
 static void terminal_snapshot_bytes(struct console *c, const char *bytes, size_t len)
@@ -113,7 +180,7 @@ static void terminal_exited(struct console *c, const struct exit_record *x)
         json_kint(&o, "signal", x->signum);
     json_kbool(&o, "timedOut", x->kind == EXIT_TIMED_OUT);
     json_close(&o, '}');
-    cf_message_send(c, &o);
+    console_send_json(c, &o);
     console_close(c, 1000, "Terminal exited");
 }
 
@@ -141,20 +208,33 @@ static void terminal_terminate(struct console *c)
         process_terminate(console_process(c), TERMINATE_GRACE_MS, "api", NULL, NULL);
 }
 
+/* The addon sends its size on its own, so a client that may only watch gets no error each time. */
+static void terminal_resize(struct console *c, int64_t cols, int64_t rows)
+{
+    struct hf_error err;
+
+    if (ws_role(console_ws(c)) >= ROLE_TYPE &&
+        viewer_resize(console_viewer(c), rows, cols, &err) < 0)
+        send_error(c, err.detail);
+}
+
+/* The stable generation has nothing but sizes, and ignores what else is well-formed. */
 static void terminal_text(struct console *c, const char *text, size_t len)
 {
-    const struct cf_terminal *t = console_user(c);
     int64_t cols, rows;
+    enum cf_control control = cf_control_decode(text, len, &cols, &rows);
+    bool next = ((const struct cf_terminal *)console_user(c))->next;
 
-    switch (cf_control_decode(text, len, &cols, &rows)) {
-    case CF_CONTROL_RESIZE: cf_pty_resize(t->cf, c, cols, rows); break;
-    case CF_CONTROL_INTERRUPT: terminal_interrupt(c); break;
-    case CF_CONTROL_TERMINATE: terminal_terminate(c); break;
-    case CF_CONTROL_SIZE:
+    if (control == CF_CONTROL_RESIZE)
+        terminal_resize(c, cols, rows);
+    else if (control == CF_CONTROL_SIZE)
         send_error(c, "Invalid dimensions: cols and rows must be positive");
-        break;
-    default: send_error(c, "Invalid control message"); break;
-    }
+    else if (control == CF_CONTROL_BAD || (next && control == CF_CONTROL_UNKNOWN))
+        send_error(c, "Invalid control message");
+    else if (next && control == CF_CONTROL_INTERRUPT)
+        terminal_interrupt(c);
+    else if (next)
+        terminal_terminate(c);
 }
 
 static void terminal_closed(struct console *c, int code)
@@ -163,27 +243,33 @@ static void terminal_closed(struct console *c, int code)
     free(console_user(c));
 }
 
-static const struct console_ops ops = {
+#define FROM_CLIENT .text = terminal_text, .refused = terminal_refused, .closed = terminal_closed
+
+static const struct console_ops snapshot_ops = {
+    .snapshot = terminal_snapshot,
+    .snapshot_bytes = pty_snapshot_bytes,
+    .replay_done = pty_ready,
+    .exited = pty_exited,
+    FROM_CLIENT,
+};
+
+static const struct console_ops fresh_ops = {
+    .gap = fresh_gap,
+    .replay_done = pty_ready,
+    .exited = pty_exited,
+    FROM_CLIENT,
+};
+
+static const struct console_ops cursor_ops = {
     .bytes = terminal_bytes,
     .gap = terminal_gap,
     .snapshot = terminal_snapshot,
     .snapshot_bytes = terminal_snapshot_bytes,
     .exited = terminal_exited,
-    .text = terminal_text,
-    .refused = terminal_refused,
-    .closed = terminal_closed,
+    FROM_CLIENT,
 };
 
 /* --- attach ----------------------------------------------------------------------------------- */
-
-static void send_ready(struct console *c, const char *cursor)
-{
-    struct json_out o = message(c, "ready");
-
-    if (cursor != NULL)
-        json_kstr(&o, "cursor", cursor);
-    cf_message_send(c, &o);
-}
 
 /* False: not a cursor of ours. */
 static bool decode_cursor(const char *cursor, struct viewer_options *v)
@@ -199,35 +285,53 @@ static bool decode_cursor(const char *cursor, struct viewer_options *v)
     return text_to_u64(cursor, UINT64_MAX, &v->offset);
 }
 
-static void terminal_open(struct http_request *rq, struct process *p, const char *cursor)
+/* NULL: refused. */
+static struct console *terminal_open(struct http_request *rq, struct process *p,
+                                     const struct console_ops *ops, struct viewer_options v,
+                                     const struct cf_terminal *user)
 {
     struct cf_terminal *t = hf_xalloc(sizeof *t);
-    struct console_open o = {
-        .process = p,
-        .viewer = {.terminal = true, .only_stream = -1},
-        .ops = &ops,
-        .user = t,
-        .pending = &cf_of(rq)->base.pending,
-    };
-    struct console *c = NULL;
+    struct console_open o = {.process = p, .ops = ops, .user = t};
+    struct console *c;
     struct hf_error err;
 
+    *t = *user;
     t->cf = cf_of(rq);
-    cf_query_size(rq, &o.viewer.cols, &o.viewer.rows);
-    if (o.viewer.cols == 0 || o.viewer.rows == 0 || http_role(rq) < ROLE_TYPE)
-        o.viewer.cols = o.viewer.rows = 0;
-    t->resumed = cursor != NULL && cursor[0] != '\0';
-    if (!decode_cursor(cursor, &o.viewer))
-        hf_fail(&err, HF_E_bad_value, "not a cursor of this terminal");
-    else
-        c = console_open(rq, &o, &err);
-    if (c != NULL) {
-        send_ready(c, t->resumed ? cursor : NULL);
+    o.pending = &t->cf->base.pending;
+    o.viewer = v;
+    o.viewer.terminal = true;
+    o.viewer.only_stream = -1;
+    c = console_open(rq, &o, &err);
+    if (c == NULL)
+        free(t);
+    if (c == NULL && err.code != HF_OK)
+        cf_refuse_socket(rq, 1011, err.detail);
+    return c;
+}
+
+void cf_terminal_attach(struct http_request *rq, struct process *p, bool fresh)
+{
+    const struct viewer_options v = {.since = fresh ? SINCE_OFFSET : SINCE_SCREEN};
+
+    (void)terminal_open(rq, p, fresh ? &fresh_ops : &snapshot_ops, v, &(struct cf_terminal){0});
+}
+
+static void terminal_resume(struct http_request *rq, struct process *p, const char *cursor)
+{
+    const struct cf_terminal user = {.next = true, .resumed = cursor != NULL && cursor[0] != '\0'};
+    struct viewer_options v = {.since = SINCE_DEFAULT};
+    struct console *c;
+
+    cf_query_size(rq, &v.cols, &v.rows);
+    if (v.cols == 0 || v.rows == 0 || http_role(rq) < ROLE_TYPE)
+        v.cols = v.rows = 0;
+    if (!decode_cursor(cursor, &v)) {
+        cf_refuse_socket(rq, 1011, "not a cursor of this terminal");
         return;
     }
-    free(t);
-    if (err.code != HF_OK)
-        cf_refuse_socket(rq, 1011, err.detail);
+    c = terminal_open(rq, p, &cursor_ops, v, &user);
+    if (c != NULL)
+        send_ready(c, user.resumed ? cursor : NULL);
 }
 
 void cf_terminal(struct http_request *rq)
@@ -241,7 +345,32 @@ void cf_terminal(struct http_request *rq)
     }
     p = cf_find(cf_of(rq), id);
     if (p != NULL)
-        terminal_open(rq, p, http_query(rq, "cursor"));
+        terminal_resume(rq, p, http_query(rq, "cursor"));
     else
         cf_refuse_socket(rq, 1008, "Terminal not found");
+}
+
+/* --- what the selection of a terminal needs, too -------------------------------------------- */
+
+void cf_refuse_socket(struct http_request *rq, int code, const char *text)
+{
+    struct json_out o = message_of(cf_of(rq), "error");
+    struct ws *ws = console_refuse(rq);
+
+    if (ws == NULL)
+        return;
+    json_kstr(&o, "message", text);
+    json_close(&o, '}');
+    ws_send_text(ws, buf_data(o.buf), o.buf->len);
+    ws_close(ws, code, text);
+}
+
+void cf_query_size(const struct http_request *rq, int64_t *cols, int64_t *rows)
+{
+    const char *c = http_query(rq, "cols"), *r = http_query(rq, "rows");
+
+    if (c != NULL)
+        (void)text_to_i64(c, 1, TERMINAL_SIZE_MAX, cols);
+    if (r != NULL)
+        (void)text_to_i64(r, 1, TERMINAL_SIZE_MAX, rows);
 }

@@ -7,16 +7,12 @@
 
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
+#include "dialects/cloudflare/cloudflare_limits.h"
 
 static const char *text_of(const json_t *object, const char *name)
 {
-    const json_t *v = json_object_get(object, name);
-
-    if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v))
-        return NULL;
-    return json_string_value(v);
+    return json_text(json_object_get(object, name), name, NULL);
 }
 
 /* --- the multiplex ------------------------------------------------------------------------- */
@@ -96,12 +92,9 @@ enum cf_control cf_control_decode(const char *text, size_t len, int64_t *cols, i
 
 bool cf_is_argv(const json_t *v)
 {
-    for (size_t i = 0; i < json_array_size(v); i++) {
-        const json_t *word = json_array_get(v, i);
-
-        if (!json_is_string(word) || strlen(json_string_value(word)) != json_string_length(word))
+    for (size_t i = 0; i < json_array_size(v); i++)
+        if (json_text(json_array_get(v, i), "argv", NULL) == NULL)
             return false;
-    }
     return json_array_size(v) > 0 && json_string_length(json_array_get(v, 0)) > 0;
 }
 
@@ -158,27 +151,4 @@ void cf_wrap_command(struct buf *out, const char *command, const char *cwd, cons
     buf_puts(out, "(exit \"$__hf_end\")");
     buf_puts(out, cwd != NULL ? "; }" : "");
     buf_fini(&behind);
-}
-
-/* --- text ------------------------------------------------------------------------------------- */
-
-void cf_text_feed(struct cf_text *t, bool is_err, const char *bytes, size_t len, struct buf *out)
-{
-    size_t start = out->len, open;
-    const char *all;
-
-    buf_put(out, t->open[is_err], t->len[is_err]);
-    buf_put(out, bytes, len);
-    all = buf_data(out) + start;
-    open = utf8_open_tail(all, out->len - start);
-    if (open > 0)
-        memcpy(t->open[is_err], all + out->len - start - open, open);
-    t->len[is_err] = (unsigned char)open;
-    out->len -= open;
-}
-
-void cf_text_end(struct cf_text *t, bool is_err, struct buf *out)
-{
-    buf_put(out, t->open[is_err], t->len[is_err]);
-    t->len[is_err] = 0;
 }

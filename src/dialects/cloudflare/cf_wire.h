@@ -41,14 +41,4 @@ bool cf_is_name(const char *text); /* of a variable that a shell accepts */
  */
 void cf_wrap_command(struct buf *out, const char *command, const char *cwd, const json_t *env);
 
-/* --- text in pieces: characters stay whole --- */
-struct cf_text {
-    char open[2][4]; /* of standard output and error: an incomplete character */
-    unsigned char len[2];
-};
-/* Appends the complete characters of the pending bytes and these; keeps the rest. */
-void cf_text_feed(struct cf_text *t, bool is_err, const char *bytes, size_t len, struct buf *out);
-/* The pending bytes will not be completed. */
-void cf_text_end(struct cf_text *t, bool is_err, struct buf *out);
-
 #endif

@@ -15,8 +15,18 @@ static struct call *call_of(struct pending *p)
     return list_entry(p, struct call, pending);
 }
 
+static void call_leave_carrier(struct call *c)
+{
+    struct call_carrier *k = c->carrier;
+
+    c->carrier = NULL;
+    if (k != NULL)
+        k->ops->leave(k);
+}
+
 static void call_free(struct call *c)
 {
+    call_leave_carrier(c);
     if (c->kind->release != NULL)
         c->kind->release(c);
     pending_fini(&c->pending);
@@ -30,17 +40,22 @@ static void call_on_free(struct pending *p)
     call_free(call_of(p));
 }
 
-static void call_on_disconnect(void *arg)
+void call_leave(struct call *c)
 {
-    struct call *c = arg;
-    bool stays = c->kind->stays;
+    bool stays = c->kind->stays; /* it may end in `disconnected` */
 
     c->rq = NULL;
     c->out = NULL;
+    call_leave_carrier(c);
     if (c->kind->disconnected != NULL)
         c->kind->disconnected(c);
     if (!stays)
         call_free(c);
+}
+
+static void call_on_disconnect(void *arg)
+{
+    call_leave(arg);
 }
 
 static void call_on_drain(struct pending *p)
@@ -67,12 +82,15 @@ void call_outlast_drain(struct call *c)
     (void)c;
 }
 
-static void call_on_room(void *arg)
+void call_room(struct call *c)
 {
-    struct call *c = arg;
-
     if (c->kind->room != NULL)
         c->kind->room(c);
+}
+
+static void call_on_room(void *arg)
+{
+    call_room(arg);
 }
 
 static const struct pending_kind pending_kind = {.drain = call_on_drain, .free = call_on_free};
@@ -86,6 +104,14 @@ void call_adopt_unattended(struct call *c, struct dialect_base *b, const struct 
     c->kind = kind;
     c->base = b;
     pending_init(&c->pending, &b->pending, &pending_kind);
+}
+
+void call_adopt_carried(struct call *c, struct dialect_base *b, const struct call_kind *kind,
+                        struct call_carrier *k)
+{
+    call_adopt_unattended(c, b, kind);
+    c->carrier = k;
+    k->call = c;
 }
 
 void call_adopt(struct call *c, struct http_request *rq, const struct call_kind *kind)
@@ -126,8 +152,12 @@ struct http_request *call_end(struct call *c)
 /* The reply may be written from what the call holds, so the call is freed after it. */
 void call_send(struct call *c, int status, struct json_out *o)
 {
-    if (c->rq != NULL)
+    if (c->rq != NULL) {
         dialect_reply_send(c->rq, status, o);
+    } else if (c->carrier != NULL) {
+        json_close(o, '}');
+        c->carrier->ops->reply(c->carrier, status, o->buf);
+    }
     call_free(c);
 }
 
@@ -153,6 +183,7 @@ void call_stream(struct call *c, int status, const char *type)
     struct http_request *rq = c->rq;
 
     c->rq = NULL;
+    c->streams = true;
     c->out = http_stream_start(rq, status, type, &stream_ops, c);
 }
 
@@ -161,17 +192,39 @@ void call_stream_sse(struct call *c)
     struct http_request *rq = c->rq;
 
     c->rq = NULL;
-    c->out = sse_start(rq, &stream_ops, c);
+    c->streams = true;
+    if (c->carrier == NULL)
+        c->out = sse_start(rq, &stream_ops, c);
+}
+
+bool call_is_ready(const struct call *c)
+{
+    if (c->carrier != NULL)
+        return c->streams && c->carrier->ops->ready(c->carrier);
+    return c->out != NULL && http_stream_ready(c->out);
+}
+
+void call_event(struct call *c, const char *event, const struct buf *data)
+{
+    if (c->carrier != NULL)
+        c->carrier->ops->event(c->carrier, data);
+    else
+        sse_send(c->out, event, NULL, buf_data(data), data->len);
 }
 
 void call_stream_end(struct call *c)
 {
-    http_stream_end(c->out);
+    if (c->carrier != NULL)
+        c->carrier->ops->reply(c->carrier, 200, NULL);
+    else
+        http_stream_end(c->out);
     call_free(c);
 }
 
+/* A carrier has no other end than the regular one: its client waits for what never comes. */
 void call_stream_abort(struct call *c)
 {
-    http_stream_abort(c->out);
+    if (c->out != NULL)
+        http_stream_abort(c->out);
     call_free(c);
 }

@@ -7,6 +7,9 @@
  * because the dialect is freed. Whichever it is, `release` runs once, and the memory is freed after
  * it. No other code frees a call or removes it from a list.
  *
+ * A call may share its connection with others, as frames of a WebSocket: then it has a carrier in
+ * the place of a request and a stream, and the same functions reply to it.
+ *
  * A struct call is the first member of the dialect's own struct. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_CALL_H
@@ -40,20 +43,42 @@ struct call_kind {
     void (*room)(struct call *c);
 };
 
+/* The part of a shared connection that carries one call; its frames are the dialect's. */
+struct call_carrier {
+    const struct call_carrier_ops *ops;
+    struct call *call;
+};
+
+struct call_carrier_ops {
+    /* body NULL: the end of a stream. */
+    void (*reply)(struct call_carrier *k, int status, const struct buf *body);
+    void (*event)(struct call_carrier *k, const struct buf *data); /* of a stream */
+    bool (*ready)(const struct call_carrier *k);
+    /* Nothing more is sent: the call has ended, or call_leave() was called. Frees it. */
+    void (*leave)(struct call_carrier *k);
+};
+
 struct call {
     struct pending pending;
     const struct call_kind *kind;
     struct dialect_base *base;
-    struct http_request *rq; /* NULL once the stream has started */
-    struct http_stream *out; /* NULL: no stream */
+    struct http_request *rq;      /* NULL once the stream has started */
+    struct http_stream *out;      /* NULL: no stream */
+    struct call_carrier *carrier; /* in the place of both; NULL: none */
+    bool streams;                 /* the reply is a stream, and it has started */
 };
 
 /* Allocates `size` zeroed bytes that begin with a struct call. */
 void *call_begin(struct http_request *rq, const struct call_kind *kind, size_t size);
 /* The same for zeroed memory from hf_xalloc() that the caller has allocated already. */
 void call_adopt(struct call *c, struct http_request *rq, const struct call_kind *kind);
-/* The same without a client, for what an earlier worker accepted: rq stays NULL. */
+/* The same without an HTTP client, for what an earlier worker accepted, or for one of several
+ * requests in a body: rq stays NULL. */
 void call_adopt_unattended(struct call *c, struct dialect_base *b, const struct call_kind *kind);
+/* The same for a call of a shared connection, which calls call_leave() and call_room(). */
+void call_adopt_carried(struct call *c, struct dialect_base *b, const struct call_kind *kind,
+                        struct call_carrier *k);
+void call_room(struct call *c);
 
 /* For call_kind.drain: the call ends by itself soon. */
 void call_outlast_drain(struct call *c);
@@ -61,15 +86,20 @@ void call_outlast_drain(struct call *c);
 /* Each replies and ends the call. */
 void call_send(struct call *c, int status, struct json_out *o); /* closes the object */
 void call_send_empty(struct call *c, int status);
-void call_fail(struct call *c, const struct hf_error *err);
+void call_fail(struct call *c, const struct hf_error *err); /* not for a carried call */
 /* The caller has replied, or is about to: ends the call and returns its request. */
 struct http_request *call_end(struct call *c);
+/* Nobody needs its reply any more: as if its client had disconnected. */
+void call_leave(struct call *c);
 /* The caller replies now and the call continues without a client. NULL: disconnected. */
 struct http_request *call_detach(struct call *c);
 
 /* Replies with a stream. It has to be ended by call_stream_end() or call_stream_abort(). */
 void call_stream(struct call *c, int status, const char *type);
 void call_stream_sse(struct call *c);
+bool call_is_ready(const struct call *c); /* the stream accepts more; false before it starts */
+/* `event` is the name in a stream of server-sent events; NULL: none. */
+void call_event(struct call *c, const char *event, const struct buf *data);
 void call_stream_end(struct call *c);
 void call_stream_abort(struct call *c); /* the client must not take this for a regular end */
 

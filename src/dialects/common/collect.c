@@ -9,11 +9,6 @@
 #include "base/mem.h"
 #include "engine/stream/viewer.h"
 
-struct collect_kept {
-    struct buf bytes;
-    uint64_t total;
-};
-
 struct collect {
     const struct collect_ops *ops; /* NULL: abandoned */
     void *arg;
@@ -39,13 +34,7 @@ struct process *collect_process(const struct collect *c)
     return c->process;
 }
 
-static bool is_ready(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
-static void keep(struct collect_kept *k, const struct slice *s, size_t max)
+void collect_keep(struct collect_kept *k, const struct slice *s, size_t max)
 {
     size_t room = k->bytes.len < max ? max - k->bytes.len : 0;
 
@@ -57,7 +46,7 @@ static void on_bytes(void *arg, const struct slice *s)
 {
     struct collect *c = arg;
 
-    keep(s->stream == STREAM_STDERR ? &c->err : &c->out, s, c->max_bytes);
+    collect_keep(s->stream == STREAM_STDERR ? &c->err : &c->out, s, c->max_bytes);
 }
 
 /* A lossless viewer that starts at 0 misses nothing. */
@@ -85,7 +74,6 @@ static void on_exited(void *arg, const struct exit_record *x)
 }
 
 static const struct viewer_ops viewer_ops = {
-    .ready = is_ready,
     .bytes = on_bytes,
     .gap = on_gap,
     .exited = on_exited,

@@ -14,6 +14,13 @@
 
 struct collect;
 
+/* The first bytes of a stream, and how many were written. */
+struct collect_kept {
+    struct buf bytes;
+    uint64_t total;
+};
+void collect_keep(struct collect_kept *k, const struct slice *s, size_t max);
+
 struct collected {
     struct process *process;
     const struct exit_record *exit;

@@ -49,15 +49,6 @@ struct dialect {
     size_t size;                          /* of its struct, which begins with a dialect_base */
     void (*init)(struct dialect_base *b); /* the rest of the struct, zeroed before; NULL: none */
     void (*fini)(struct dialect_base *b);
-    /* Dialects that make their own instances have these instead. */
-    void *(*make)(const struct dialect_host *host);
-    /* The same rows as a table that the server can mount. */
-    const struct route_table *(*routes)(void *self);
-    /* The daemon is stopping: start nothing new. NULL: the engine's refusal is enough. */
-    void (*refuse_new)(void *self);
-    /* The daemon is draining: reply to pending requests and end streams. NULL: there are none. */
-    void (*drain)(void *self);
-    void (*free)(void *self);
 };
 
 #endif

@@ -35,50 +35,38 @@ static void base_init(struct dialect_base *b, const struct dialect *d,
     };
 }
 
-void *dialect_make(const struct dialect *d, const struct dialect_host *host)
+struct dialect_base *dialect_make(const struct dialect *d, const struct dialect_host *host)
 {
-    struct dialect_base *b;
+    struct dialect_base *b = hf_xalloc(d->size);
 
-    if (d->make != NULL)
-        return d->make(host);
-    b = hf_xalloc(d->size);
     base_init(b, d, host);
     if (d->init != NULL)
         d->init(b);
     return b;
 }
 
-const struct route_table *dialect_routes(const struct dialect *d, void *self)
+void dialect_drain(struct dialect_base *b)
 {
-    return d->make != NULL ? d->routes(self) : &((struct dialect_base *)self)->table;
+    b->closed = b->draining = true;
+    pending_drain(&b->pending);
 }
 
-void dialect_drain(const struct dialect *d, void *self)
+void dialect_free(const struct dialect *d, struct dialect_base *b)
 {
-    struct dialect_base *b = self;
-
-    if (d->make == NULL) {
-        b->draining = true;
-        pending_drain(&b->pending);
-    } else if (d->drain != NULL) {
-        d->drain(self);
-    }
-}
-
-void dialect_free(const struct dialect *d, void *self)
-{
-    struct dialect_base *b = self;
-
-    if (d->make != NULL) {
-        d->free(self);
-        return;
-    }
     pending_free(&b->pending);
     if (d->fini != NULL)
         d->fini(b);
     route_rows_fini(&b->rows);
     buf_fini(&b->scratch);
     free(b);
+}
+
+int dialect_check_open(const struct dialect_base *b, struct hf_error *err)
+{
+    if (b->closed)
+        return hf_fail(err, HF_E_shutting_down,
+                       "the daemon is shutting down and starts nothing new; reconnect");
+    return 0;
 }
 
 /* --- replies --------------------------------------------------------------------------------- */

@@ -21,7 +21,8 @@ struct dialect_base {
     struct list pending;            /* struct pending: calls and WebSockets */
     struct input_call_queue typing; /* requests that bring input */
     struct buf scratch;             /* free between handlers: the JSON being written */
-    bool draining;                  /* the daemon is shutting down */
+    bool closed;                    /* the daemon is stopping: nothing new may start */
+    bool draining;                  /* and what is in progress must end */
     struct route_rows rows;
     struct route_table table;
 };
@@ -32,12 +33,14 @@ static inline struct dialect_base *dialect_base_of(const struct http_request *rq
 }
 
 /* --- life cycle; called by cli/dialects.c ----------------------------------------------- */
-void *dialect_make(const struct dialect *d, const struct dialect_host *host);
-const struct route_table *dialect_routes(const struct dialect *d, void *self);
-void dialect_drain(const struct dialect *d, void *self);
-void dialect_free(const struct dialect *d, void *self);
+struct dialect_base *dialect_make(const struct dialect *d, const struct dialect_host *host);
+void dialect_drain(struct dialect_base *b);
+void dialect_free(const struct dialect *d, struct dialect_base *b);
 
 /* --- for handlers ---------------------------------------------------------------------------- */
+/* 0, or shutting_down if nothing new may start. */
+int dialect_check_open(const struct dialect_base *b, struct hf_error *err);
+
 /* Begins an object in the scratch buffer. */
 struct json_out dialect_reply_open(struct dialect_base *b);
 void dialect_reply_send(struct http_request *rq, int status, struct json_out *o); /* closes it */

@@ -66,7 +66,7 @@ static bool follow_ready(void *arg)
 {
     struct follow *f = arg;
 
-    if (f->out == NULL || !http_stream_ready(f->out))
+    if (!call_is_ready(&f->call))
         return false;
     return f->ops->ahead == NULL || f->ops->ahead(f);
 }
@@ -118,7 +118,8 @@ static void follow_pump_exit(struct follow *f)
 {
     struct process_view v;
 
-    http_stream_keep_alive(f->out, NULL, 0);
+    if (f->out != NULL)
+        http_stream_keep_alive(f->out, NULL, 0);
     process_view(f->process, &v);
     if (f->ops->exited == NULL || f->ops->exited(f, v.exit))
         follow_end(f);
@@ -165,7 +166,7 @@ static void follow_room(struct call *c)
 
 /* --- start and output ------------------------------------------------------------------------ */
 
-static const struct call_kind follow_kind = {
+const struct call_kind follow_kind = {
     .release = follow_release,
     .drain = follow_drain,
     .room = follow_room,
@@ -176,9 +177,11 @@ static struct viewer_options follow_viewer(const struct http_request *rq,
 {
     struct viewer_options v = o->viewer;
 
-    v.guest = caller_is_guest(rq);
     if (v.role == 0)
         v.read_only = true;
+    if (rq == NULL)
+        return v;
+    v.guest = caller_is_guest(rq);
     if (v.name == NULL)
         v.name = http_peer(rq);
     return v;
@@ -186,7 +189,7 @@ static struct viewer_options follow_viewer(const struct http_request *rq,
 
 static void follow_start(struct follow *f, const struct follow_open *o)
 {
-    if (o->headers != NULL)
+    if (o->headers != NULL && f->call.rq != NULL)
         o->headers(f->call.rq);
     if (o->type == NULL)
         call_stream_sse(&f->call);
@@ -197,14 +200,25 @@ static void follow_start(struct follow *f, const struct follow_open *o)
         http_stream_keep_alive(f->out, o->keep_alive, o->keep_alive_ms);
 }
 
-int follow_begin(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
-                 struct process *p, const struct follow_open *o, struct hf_error *err)
+int follow_attach(struct follow *f, const struct follow_ops *ops, struct process *p,
+                  const struct follow_open *o, struct hf_error *err)
 {
-    const struct viewer_options v = follow_viewer(rq, o);
-    int rc;
+    const struct viewer_options v = follow_viewer(f->call.rq, o);
+    int rc = viewer_attach(p, &v, &viewer_ops, f, &f->viewer, err);
 
     f->ops = ops;
     f->process = process_ref(p);
+    if (rc == 0)
+        follow_start(f, o);
+    return rc;
+}
+
+int follow_begin(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
+                 struct process *p, const struct follow_open *o, struct hf_error *err)
+{
+    int rc;
+
+    f->ops = ops;
     call_adopt(&f->call, rq, &follow_kind);
     if (http_method(rq) == HTTP_HEAD_M) {
         if (o->headers != NULL)
@@ -212,13 +226,10 @@ int follow_begin(struct follow *f, const struct follow_ops *ops, struct http_req
         http_reply(call_end(&f->call), 200, o->type != NULL ? o->type : SSE_TYPE, "", 0);
         return 0;
     }
-    rc = viewer_attach(p, &v, &viewer_ops, f, &f->viewer, err);
-    if (rc < 0) {
+    rc = follow_attach(f, ops, p, o, err);
+    if (rc < 0)
         call_end(&f->call);
-        return rc;
-    }
-    follow_start(f, o);
-    return 0;
+    return rc;
 }
 
 void follow_write(struct follow *f, const void *bytes, size_t len)

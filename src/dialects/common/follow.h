@@ -39,7 +39,8 @@ struct follow_ops {
 struct follow_open {
     const char *type; /* of the content; NULL: server-sent events */
     int status;       /* 0: 200 */
-    /* read_only, guest, name: set by follow_begin() unless `role` is set. only_stream counts. */
+    /* read_only: set unless `role` is set. guest, name: set, except for a carried call.
+     * only_stream counts. */
     struct viewer_options viewer;
     void (*headers)(struct http_request *rq); /* adds the response's headers [none] */
     const char *keep_alive; /* sent after so much silence; NULL: what the type implies */
@@ -51,7 +52,7 @@ struct follow {
     const struct follow_ops *ops;
     struct process *process; /* referenced */
     struct viewer *viewer;   /* NULL: the process has ended and its output is sent */
-    struct http_stream *out;
+    struct http_stream *out; /* NULL: the call is carried */
 };
 
 /*
@@ -60,6 +61,11 @@ struct follow {
  */
 int follow_begin(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
                  struct process *p, const struct follow_open *o, struct hf_error *err);
+/* The same for a call that was begun with follow_kind, and that may be carried: it is a stream of
+ * events then. A negative errno: err; the caller replies. */
+extern const struct call_kind follow_kind;
+int follow_attach(struct follow *f, const struct follow_ops *ops, struct process *p,
+                  const struct follow_open *o, struct hf_error *err);
 void follow_write(struct follow *f, const void *bytes, size_t len);
 /* An event of a server-sent stream; id 0: none. */
 void follow_send(struct follow *f, const char *event, uint64_t id, const struct buf *data);

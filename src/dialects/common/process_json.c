@@ -64,3 +64,27 @@ void process_json_base64(struct json_out *o, const char *key, const void *bytes,
     json_key(o, key);
     json_base64(o, bytes, len);
 }
+
+void process_json_survivors(struct json_out *o, const struct survivors *s)
+{
+    json_kopen(o, "survivors", '[');
+    for (size_t i = 0; s != NULL && i < s->count; i++) {
+        json_open(o, '{');
+        json_kint(o, "pid", s->list[i].pid);
+        json_kstr(o, "command", s->list[i].comm);
+        json_close(o, '}');
+    }
+    json_close(o, ']');
+}
+
+void process_json_range(struct json_out *o, const char *key, uint64_t from, uint64_t to)
+{
+    if (from == to) {
+        json_knull(o, key);
+        return;
+    }
+    json_kopen(o, key, '{');
+    json_ku64(o, "from", from);
+    json_ku64(o, "to", to);
+    json_close(o, '}');
+}

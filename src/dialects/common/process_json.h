@@ -12,6 +12,10 @@
 void process_json_exit(struct json_out *o, const struct exit_record *x);
 /* The exit of a process, or a record of kind EXIT_NONE while it runs. */
 const struct exit_record *process_exit_of(const struct process_view *v);
+/* "survivors": what a termination could not end; NULL: nothing. */
+void process_json_survivors(struct json_out *o, const struct survivors *s);
+/* A range of the output, {"from","to"}; null if it is empty. */
+void process_json_range(struct json_out *o, const char *key, uint64_t from, uint64_t to);
 /* The arguments as an array of this name. */
 void process_json_args(struct json_out *o, const char *key, const struct process_view *v);
 /* The bytes as base64, under this name. */

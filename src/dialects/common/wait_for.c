@@ -133,12 +133,6 @@ static void wait_bytes(void *arg, const struct slice *s)
         wait_idle_arm(w);
 }
 
-static bool wait_ready(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static void wait_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct wait *w = arg;
@@ -163,7 +157,6 @@ static void wait_exited(void *arg, const struct exit_record *x)
 }
 
 static const struct viewer_ops wait_ops = {
-    .ready = wait_ready,
     .bytes = wait_bytes,
     .gap = wait_gap,
     .exited = wait_exited,

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/spawn_decode.h"
+#include "dialects/daytona/daytona_limits.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define FIELD(n, k, m, ...)                                                                        \

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/console.h"
 #include "dialects/daytona/daytona.h"
+#include "dialects/daytona/daytona_limits.h"
 
 struct dt_follow {
     struct list link; /* in dt.follows */

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/collect_call.h"
 #include "dialects/daytona/daytona.h"
+#include "dialects/daytona/daytona_limits.h"
 
 #define JOIN "exec \"$@\" 2>&1"
 /* ts-node runs code only from a file. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "dialects/daytona/daytona.h"
+#include "dialects/daytona/daytona_limits.h"
 
 /*
  * A log is kept as long as its session, so the ring is large, unless running processes together

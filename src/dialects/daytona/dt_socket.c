@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "dialects/common/console.h"
 #include "dialects/daytona/daytona.h"
+#include "dialects/daytona/daytona_limits.h"
 #include "transport/auth.h"
 #include "transport/ws.h"
 

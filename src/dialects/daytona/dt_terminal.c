@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "dialects/common/console.h"
 #include "dialects/daytona/daytona.h"
+#include "dialects/daytona/daytona_limits.h"
 
 #define REPLAY_BYTES 65536
 #define CLOSE_REASON_BYTES 123 /* the limit of a close frame */

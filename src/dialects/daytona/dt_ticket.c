@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/daytona/daytona.h"
+#include "dialects/daytona/daytona_limits.h"
 
 #define RANDOM_BYTES 20
 #define TEXT_BYTES 32 /* of them in base32 */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
+#include "dialects/docker/docker_limits.h"
 #include "engine/match/regex.h"
 
 /* --- the filters -------------------------------------------------------------------- */

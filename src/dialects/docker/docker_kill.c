@@ -11,6 +11,7 @@
 #include "base/signals.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_limits.h"
 #include "dialects/docker/docker_stream.h"
 
 struct docker_kill_shutdown {

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_limits.h"
 #include "dialects/docker/docker_stream.h"
 
 /* --- --rm: removes a container when its process has ended ----------------------------- */

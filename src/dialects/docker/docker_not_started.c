@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_limits.h"
 #include "engine/notes.h"
 
 #define CREATED_NOTE "docker.created"

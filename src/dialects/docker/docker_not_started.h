@@ -13,6 +13,7 @@
 #define HF_DIALECTS_DOCKER_DOCKER_NOT_STARTED_H
 
 #include "dialects/docker/docker.h"
+#include "dialects/docker/docker_limits.h"
 
 enum created_state { CREATED_NEW, CREATED_STARTING, CREATED_FAILED };
 

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "base/detach_keys.h"
-#include "base/limits.h"
 #include "dialects/common/stdin_feed.h"
+#include "dialects/docker/docker_limits.h"
 #include "dialects/docker/docker_log_format.h"
 #include "engine/stream/lease.h"
 

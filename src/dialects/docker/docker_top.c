@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_limits.h"
 #include "dialects/docker/docker_top_columns.h"
 #include "engine/users.h"
 

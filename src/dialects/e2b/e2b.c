@@ -9,6 +9,7 @@
 #include "base/braces.h"
 #include "base/limits.h"
 #include "dialects/common/file_op.h"
+#include "dialects/e2b/e2b_limits.h"
 #include "dialects/e2b/e2b_rpc.h"
 
 /* --- replies ------------------------------------------------------------------------- */

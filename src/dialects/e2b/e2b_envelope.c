@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/limits.h"
+#include "dialects/e2b/e2b_limits.h"
 
 static bool is_whole(const struct envelope *e)
 {

@@ -11,6 +11,7 @@
 #include "base/braces.h"
 #include "base/limits.h"
 #include "dialects/common/spawn_decode.h"
+#include "dialects/fly/fly_limits.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

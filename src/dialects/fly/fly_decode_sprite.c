@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/fly/fly_decode.h"
+#include "dialects/fly/fly_limits.h"
 
 bool fly_is_true(const char *value)
 {

@@ -7,10 +7,10 @@
  * its deadline and is in every list. No 502 and no 503 once it may be running: Fly's own client
  * would retry, and run it twice. Layer: dialects.
  */
-#include "base/limits.h"
 #include "dialects/common/call.h"
 #include "dialects/common/collect.h"
 #include "dialects/fly/fly.h"
+#include "dialects/fly/fly_limits.h"
 
 struct fly_exec {
     struct call call;

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/fly/fly.h"
+#include "dialects/fly/fly_limits.h"
 
 #define SLACK_MS 1000
 

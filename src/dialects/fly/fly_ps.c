@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/limits.h"
 #include "dialects/fly/fly.h"
+#include "dialects/fly/fly_limits.h"
 
 #define STAT_BYTES 4096
 /* Numbered as in proc(5), where the state after the name is the third. */

@@ -12,11 +12,11 @@
  * stream separately, since a client cannot see the order between the two. What is gathered is
  * bounded; beyond that the process waits. Layer: dialects.
  */
-#include "base/limits.h"
 #include "dialects/common/call.h"
 #include "dialects/common/start_call.h"
 #include "dialects/fly/fly.h"
 #include "dialects/fly/fly_gzip.h"
+#include "dialects/fly/fly_limits.h"
 #include "engine/stream/viewer.h"
 
 struct fly_run {

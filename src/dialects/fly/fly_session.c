@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/console.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/common/start_call.h"
 #include "dialects/fly/fly.h"
+#include "dialects/fly/fly_limits.h"
 #include "transport/url_query.h"
 
 #define CLOSE_FAILED 4000 /* plus the exit code: clients of a terminal treat only 1000 as success */

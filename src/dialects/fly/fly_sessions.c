@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "dialects/fly/fly.h"
+#include "dialects/fly/fly_limits.h"
 
 void fly_command_line(const struct process_view *v, struct buf *out)
 {

@@ -7,10 +7,10 @@
  */
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "dialects/common/call.h"
 #include "dialects/fly/fly.h"
+#include "dialects/fly/fly_limits.h"
 
 struct await {
     struct call call;

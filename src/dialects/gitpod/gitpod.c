@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/braces.h"
-#include "base/limits.h"
 #include "dialects/common/own_meta.h"
+#include "dialects/gitpod/gitpod_limits.h"
 
 #define SERVICE "/supervisor.TerminalService/"
 

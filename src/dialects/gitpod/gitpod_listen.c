@@ -8,10 +8,10 @@
  */
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/follow.h"
 #include "dialects/gitpod/gitpod.h"
+#include "dialects/gitpod/gitpod_limits.h"
 
 struct gitpod_listen {
     struct follow follow;

@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/own_meta.h"
 #include "dialects/common/spec_decode.h"
 #include "dialects/common/start_call.h"
 #include "dialects/common/uuid.h"
 #include "dialects/gitpod/gitpod.h"
+#include "dialects/gitpod/gitpod_limits.h"
 
 /* --- the message ---------------------------------------------------------------------------- */
 

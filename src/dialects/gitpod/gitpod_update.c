@@ -5,11 +5,11 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "dialects/common/call.h"
 #include "dialects/common/own_meta.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/gitpod/gitpod.h"
+#include "dialects/gitpod/gitpod_limits.h"
 
 /* --- Write ---------------------------------------------------------------------------------- */
 

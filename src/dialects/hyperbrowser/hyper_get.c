@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "base/limits.h"
 #include "dialects/hyperbrowser/hyper.h"
+#include "dialects/hyperbrowser/hyperbrowser_limits.h"
 
 void hyper_get(struct http_request *rq)
 {

@@ -5,8 +5,8 @@
  * Processes are in snake_case and terminals in camelCase, as in the original. Unknown values are
  * absent, not null. Layer: dialects.
  */
-#include "base/limits.h"
 #include "dialects/hyperbrowser/hyper.h"
+#include "dialects/hyperbrowser/hyperbrowser_limits.h"
 
 const char *hyper_status(const struct process_view *v)
 {

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "base/limits.h"
 #include "dialects/common/start_call.h"
 #include "dialects/hyperbrowser/hyper.h"
+#include "dialects/hyperbrowser/hyperbrowser_limits.h"
 #include "transport/sse.h"
 
 /*

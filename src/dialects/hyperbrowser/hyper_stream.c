@@ -9,12 +9,12 @@
  */
 #include <stdio.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/follow.h"
 #include "dialects/hyperbrowser/hyper.h"
 #include "dialects/hyperbrowser/hyper_result.h"
+#include "dialects/hyperbrowser/hyperbrowser_limits.h"
 
 struct hyper_stream {
     struct follow follow; /* first: freed as this */

@@ -6,9 +6,9 @@
  * frame closes the connection with a reason. Clients begin to listen only after the 101, so the
  * gate of the console is used. Layer: dialects.
  */
-#include "base/limits.h"
 #include "dialects/common/console.h"
 #include "dialects/hyperbrowser/hyper.h"
+#include "dialects/hyperbrowser/hyperbrowser_limits.h"
 
 static void send_frame(struct console *c, const struct buf *text)
 {

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/limits.h"
+#include "dialects/kubernetes/kubernetes_limits.h"
 
 enum channel {
     CHANNEL_STDIN = 0,

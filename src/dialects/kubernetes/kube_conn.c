@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/kubernetes/kubernetes_limits.h"
 #include "transport/ws.h"
 
 #define SPDY_HEADER "X-Stream-Protocol-Version"

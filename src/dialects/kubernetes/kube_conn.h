@@ -17,6 +17,7 @@
 #include "dialects/common/pending.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/kubernetes/kube_channel.h"
+#include "dialects/kubernetes/kubernetes_limits.h"
 #include "dialects/kubernetes/spdy.h"
 
 struct kube_conn;

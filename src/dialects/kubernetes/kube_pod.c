@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/kubernetes/kube_container.h"
 #include "dialects/kubernetes/kube_selector.h"
+#include "dialects/kubernetes/kubernetes_limits.h"
 
 #define IMAGE "holdfast"
 #define DEFAULT_CONTAINER "kubectl.kubernetes.io/default-container"

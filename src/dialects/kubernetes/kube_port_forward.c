@@ -19,11 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/file_op.h"
 #include "dialects/kubernetes/kube_process_stream.h"
+#include "dialects/kubernetes/kubernetes_limits.h"
 #include "transport/ws.h"
 
 /* In the child this is the keeper's own binary, wherever it is installed and even if it was

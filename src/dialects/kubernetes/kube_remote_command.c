@@ -17,6 +17,7 @@
 #include "dialects/kubernetes/kube_container.h"
 #include "dialects/kubernetes/kube_process_stream.h"
 #include "dialects/kubernetes/kube_status.h"
+#include "dialects/kubernetes/kubernetes_limits.h"
 #include "transport/ws.h"
 
 #define PROMISE "{" /* the first byte of every Status */

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/kubernetes/kubernetes_limits.h"
 
 #define VERSION 0x8003 /* the control bit, and version 3 */
 #define FLAG_FIN 1

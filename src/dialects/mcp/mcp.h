@@ -5,31 +5,29 @@
  * JSON-RPC over streamable HTTP, as docs/dialects/mcp.md describes. We serve two kinds of revision
  * side by side: those that begin with `initialize` and have sessions (2025-03-26, 2025-06-18,
  * 2025-11-25), and the one in which every request is self-contained (2026-07-28). Sessions belong
- * to the worker and end with it; processes do not.
- *
- * One per worker. Free the HTTP server first (its requests point in here), then this, then the
- * engine. Layer: dialects; includes base, engine and transport.
+ * to the worker and end with it; processes do not. Layer: dialects.
  */
 #ifndef HF_DIALECTS_MCP_MCP_H
 #define HF_DIALECTS_MCP_MCP_H
 
-#include "engine/engine.h"
-#include "transport/http.h"
+#include "dialects/common/dialect_base.h"
 
-struct mcp;
-
-struct mcp_options {
-    const char *version;         /* of the daemon, reported to clients; borrowed */
-    const struct origin *origin; /* refuses pages of other sites; NULL: not checked */
-    int64_t session_ms;          /* an idle session expires after this time */
+struct mcp {
+    struct dialect_base base; /* its scratch buffer has the message being written */
+    json_t *tools;            /* tools_describe(); NULL until first requested */
+    struct list sessions;     /* struct mcp_session, least recently used first */
+    size_t call_count;        /* calls that wait, of LIMIT_MCP_CALLS */
+    struct timer *expiry;     /* of the least recently used session; NULL: there was none yet */
+    struct buf text;          /* free between handlers: the text for people in that message */
 };
 
-struct mcp *mcp_new(struct engine *e, const struct mcp_options *o);
-void mcp_free(struct mcp *m);
-const struct route_table *mcp_routes(struct mcp *m);
+static inline struct mcp *mcp_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
 
-void mcp_refuse_new(struct mcp *m); /* nothing new is started */
-/* as above, and also replies to waiting calls and ends streams */
-void mcp_drain(struct mcp *m);
+extern const struct route_group mcp_route_groups[]; /* mcp_endpoint.c */
+/* Refuses a request before any message of it is handled: a JSON-RPC error with no id. */
+void mcp_refuse(struct http_request *rq, const struct hf_error *err);
 
 #endif

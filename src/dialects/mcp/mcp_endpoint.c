@@ -12,9 +12,8 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/mcp/mcp_exchange.h"
-#include "dialects/mcp/mcp_headers.h"
-#include "dialects/mcp/mcp_listen.h"
+#include "dialects/mcp/mcp_limits.h"
+#include "dialects/mcp/mcp_notifications.h"
 #include "dialects/mcp/mcp_server.h"
 #include "dialects/mcp/mcp_session.h"
 #include "transport/origin.h"
@@ -28,27 +27,27 @@
 /* A refusal by the gate or the session; `data` carries the stable code. */
 void mcp_refuse(struct http_request *rq, const struct hf_error *err)
 {
-    struct mcp *m = mcp_of(rq);
+    struct buf *out = &dialect_base_of(rq)->scratch;
     int status = hf_code_status(err->code);
     char data[64];
 
     snprintf(data, sizeof data, "{\"code\":\"%s\"}", hf_code_name(err->code));
-    mcp_rpc_write_error(&m->scratch, NULL, RPC_REFUSED, err->detail, data);
+    rpc_write_error(out, NULL, RPC_REFUSED, err->detail, data);
     if (status == 401)
         http_add_header(rq, "WWW-Authenticate", "Bearer");
     if (status == 405 && err->allow != NULL)
         http_add_header(rq, "Allow", err->allow);
     if (status == 429 || status == 503)
         http_add_header(rq, "Retry-After", "1");
-    http_reply_json(rq, status, &m->scratch);
+    http_reply_json(rq, status, out);
 }
 
 static void refuse_fault(struct http_request *rq, const struct rpc_fault *f, const char *data)
 {
-    struct mcp *m = mcp_of(rq);
+    struct buf *out = &dialect_base_of(rq)->scratch;
 
-    mcp_rpc_write_error(&m->scratch, f->id, f->code, f->message, data);
-    http_reply_json(rq, 400, &m->scratch);
+    rpc_write_error(out, f->id, f->code, f->message, data);
+    http_reply_json(rq, 400, out);
 }
 
 /* Lists the supported revisions for a client that named another one. */
@@ -79,7 +78,7 @@ static void post_stateless(struct http_request *rq, const struct rpc_body *b,
     struct rpc_fault f;
     struct mcp_exchange *x;
 
-    if (headers_check_version(rq, msg, version, &f) < 0) {
+    if (mcp_headers_check_version(rq, msg, version, &f) < 0) {
         refuse_fault(rq, &f, NULL);
     } else if (rev == NULL || !rev->stateless) {
         refuse_version(rq, version, msg->id, true);
@@ -88,16 +87,16 @@ static void post_stateless(struct http_request *rq, const struct rpc_body *b,
         refuse_fault(rq, &f, NULL);
     } else if (msg->kind == RPC_NOTIFICATION) {
         http_reply_empty(rq, 202);
-    } else if (headers_check_names(rq, msg, &f) < 0) {
+    } else if (mcp_headers_check_names(rq, msg, &f) < 0) {
         refuse_fault(rq, &f, NULL);
     } else if (!json_is_object(rpc_meta(msg, META_CAPABILITIES))) {
         rpc_fail(&f, RPC_INVALID_PARAMS, msg->id, "_meta must have an object " META_CAPABILITIES);
         refuse_fault(rq, &f, NULL);
     } else if (strcmp(msg->method, "subscriptions/listen") == 0) {
-        listen_start(rq, msg);
+        mcp_listen_start(rq, msg);
     } else {
         x = mcp_exchange_new(rq, NULL, rev);
-        server_dispatch(mcp_exchange_add_call(x, msg), msg);
+        server_dispatch(x, msg);
         exchange_opened(x);
     }
 }
@@ -125,7 +124,7 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
         refuse_fault(rq, &f, NULL);
         return;
     }
-    if (mcp_check_open(m, &err) < 0) {
+    if (dialect_check_open(&m->base, &err) < 0) {
         mcp_refuse(rq, &err);
         return;
     }
@@ -138,26 +137,8 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
     }
     http_add_header(rq, "Mcp-Session-Id", s->id);
     x = mcp_exchange_new(rq, s, rev);
-    server_initialize(mcp_exchange_add_call(x, msg), rev);
+    server_initialize(x, msg);
     exchange_opened(x);
-}
-
-/* The session of the request; NULL: replied. */
-static struct mcp_session *decode_session(struct http_request *rq)
-{
-    const char *id = http_header(rq, "Mcp-Session-Id");
-    struct mcp_session *s = mcp_session_find(mcp_of(rq), id, http_principal(rq));
-    struct hf_error err;
-
-    if (s != NULL)
-        return s;
-    if (id == NULL)
-        hf_fail(&err, HF_E_bad_request,
-                "Mcp-Session-Id is missing; send initialize first and use the session it returns");
-    else
-        hf_fail(&err, HF_E_not_found, "no such session, or it has expired; send initialize again");
-    mcp_refuse(rq, &err);
-    return NULL;
 }
 
 /* In revisions that have the header, it must not name an unknown revision. */
@@ -172,10 +153,31 @@ static bool check_version(struct http_request *rq)
     return false;
 }
 
-static void take_notification(struct mcp_session *s, struct mcp *m, const struct rpc_message *msg)
+/* The session of the request; NULL: replied. */
+static struct mcp_session *decode_session(struct http_request *rq)
+{
+    const char *id = http_header(rq, "Mcp-Session-Id");
+    struct mcp_session *s;
+    struct hf_error err;
+
+    if (!check_version(rq))
+        return NULL;
+    s = mcp_session_find(mcp_of(rq), id, http_principal(rq));
+    if (s != NULL)
+        return s;
+    if (id == NULL)
+        hf_fail(&err, HF_E_bad_request,
+                "Mcp-Session-Id is missing; send initialize first and use the session it returns");
+    else
+        hf_fail(&err, HF_E_not_found, "no such session, or it has expired; send initialize again");
+    mcp_refuse(rq, &err);
+    return NULL;
+}
+
+static void take_notification(struct mcp_session *s, const struct rpc_message *msg)
 {
     if (strcmp(msg->method, "notifications/cancelled") == 0)
-        mcp_session_cancel_call(s, m, json_object_get(msg->params, "requestId"));
+        mcp_session_cancel_call(s, json_object_get(msg->params, "requestId"));
 }
 
 /* One message of a session. */
@@ -184,60 +186,28 @@ static void take_message(struct mcp_exchange *x, const struct rpc_message *msg)
     struct rpc_fault f;
 
     if (msg->kind == RPC_NOTIFICATION) {
-        take_notification(x->session, x->mcp, msg);
+        take_notification(x->session, msg);
     } else if (is_initialize(msg)) {
         rpc_fail(&f, RPC_INVALID_REQUEST, msg->id, "this session is already initialized");
         exchange_add_fault(x, &f);
     } else if (msg->kind == RPC_REQUEST) {
-        server_dispatch(mcp_exchange_add_call(x, msg), msg);
+        server_dispatch(x, msg);
     } /* Ignore responses: we send no requests. */
-}
-
-static bool has_request(const struct rpc_body *b)
-{
-    struct rpc_message msg;
-    struct rpc_fault f;
-
-    for (size_t i = 0; i < b->count; i++) {
-        if (rpc_body_message(b, i, &msg, &f) < 0 || msg.kind == RPC_REQUEST)
-            return true;
-    }
-    return false;
-}
-
-/* No message in it needs a reply. */
-static void take_quietly(struct http_request *rq, struct mcp_session *s, const struct rpc_body *b)
-{
-    struct rpc_message msg;
-    struct rpc_fault f;
-
-    for (size_t i = 0; i < b->count; i++) {
-        if (rpc_body_message(b, i, &msg, &f) == 0 && msg.kind == RPC_NOTIFICATION)
-            take_notification(s, mcp_of(rq), &msg);
-    }
-    http_reply_empty(rq, 202);
 }
 
 static void post_session(struct http_request *rq, const struct rpc_body *b)
 {
-    struct mcp_session *s;
+    struct mcp_session *s = decode_session(rq);
     struct mcp_exchange *x;
     struct rpc_message msg;
     struct rpc_fault f;
 
-    if (!check_version(rq))
-        return;
-    s = decode_session(rq);
     if (s == NULL)
         return;
     if (b->batch && !s->revision->batch) {
         rpc_fail(&f, RPC_INVALID_REQUEST, NULL, "revision %s does not support batches",
                  s->revision->name);
         refuse_fault(rq, &f, NULL);
-        return;
-    }
-    if (!has_request(b)) {
-        take_quietly(rq, s, b);
         return;
     }
     x = mcp_exchange_new(rq, s, s->revision);
@@ -313,7 +283,7 @@ static void post_handle(struct http_request *rq)
 /* The gate admits plain reads from any page; this protocol requires them to be refused. */
 static int check_get(const struct http_request *rq, struct hf_error *err)
 {
-    const struct origin *o = mcp_of(rq)->options.origin;
+    const struct origin *o = dialect_base_of(rq)->host.origin;
     const char *origin = http_header(rq, "Origin");
 
     if (o != NULL && origin != NULL &&
@@ -334,8 +304,6 @@ static void get_handle(struct http_request *rq)
         mcp_refuse(rq, &err);
         return;
     }
-    if (!check_version(rq))
-        return;
     s = decode_session(rq);
     if (s == NULL)
         return;
@@ -347,19 +315,16 @@ static void get_handle(struct http_request *rq)
 
 static void delete_handle(struct http_request *rq)
 {
-    struct mcp_session *s;
+    struct mcp_session *s = decode_session(rq);
 
-    if (!check_version(rq))
-        return;
-    s = decode_session(rq);
     if (s == NULL)
         return;
-    session_free(mcp_of(rq), s);
+    session_free(s);
     http_reply_empty(rq, 204);
 }
 
 /* With and without a trailing slash: the latter is the root of a dedicated listener. */
-const struct route mcp_route_list[] = {
+static const struct route routes[] = {
     {HTTP_POST_M, "", post_handle, ROLE_WATCH, 0, LIMIT_MCP_BODY_BYTES, NULL},
     {HTTP_GET_M, "", get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {HTTP_DELETE_M, "", delete_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
@@ -367,9 +332,8 @@ const struct route mcp_route_list[] = {
     {HTTP_GET_M, "/", get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {HTTP_DELETE_M, "/", delete_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
 };
-const size_t mcp_route_count = sizeof mcp_route_list / sizeof *mcp_route_list;
 
 const struct route_group mcp_route_groups[] = {
-    {"", mcp_route_list, sizeof mcp_route_list / sizeof *mcp_route_list},
+    {"", routes, sizeof routes / sizeof *routes},
     {NULL, NULL, 0},
 };

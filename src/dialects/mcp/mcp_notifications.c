@@ -6,9 +6,11 @@
 
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/call.h"
+#include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_resource.h"
+#include "engine/events.h"
 #include "engine/stream/viewer.h"
 #include "transport/sse.h"
 
@@ -21,38 +23,48 @@ struct subscription {
     char uri[];
 };
 
+/* A feed's stream: the call lasts until either side ends it. */
+struct mcp_feed_stream {
+    struct call call;
+    struct mcp_feed *feed;
+    struct event_subscriber subscriber;
+    uint64_t next_event;
+    struct timer *spacing;
+};
+
 /* --- sending ------------------------------------------------------------------- */
 
-void mcp_feed_write(struct mcp_feed *f, const struct buf *message)
+static bool feed_has_room(const struct mcp_feed *f)
 {
-    sse_send(f->stream, "message", NULL, buf_data(message), message->len);
+    return http_stream_ready(f->stream->call.out);
+}
+
+/* The message in the scratch buffer, once it is closed. */
+static void feed_write(struct mcp_feed *f, struct json_out *o)
+{
+    rpc_close(o);
+    sse_send(f->stream->call.out, "message", NULL, buf_data(o->buf), o->buf->len);
+}
+
+static void write_tag(struct json_out *o, const struct mcp_feed *f)
+{
+    if (f->tag == NULL)
+        return;
+    json_kopen(o, "_meta", '{');
+    json_key(o, "io.modelcontextprotocol/subscriptionId");
+    json_value(o, f->tag);
+    json_close(o, '}');
 }
 
 /* uri NULL: none. */
 static void send_notification(struct mcp_feed *f, const char *method, const char *uri)
 {
-    struct buf *out = &f->mcp->scratch;
-    struct json_out o;
+    struct json_out o = rpc_open_notification(&f->mcp->base.scratch, method);
 
-    buf_clear(out);
-    json_out_init(&o, out);
-    json_open(&o, '{');
-    json_kstr(&o, "jsonrpc", "2.0");
-    json_kstr(&o, "method", method);
-    json_key(&o, "params");
-    json_open(&o, '{');
-    if (f->tag != NULL) {
-        json_key(&o, "_meta");
-        json_open(&o, '{');
-        json_key(&o, "io.modelcontextprotocol/subscriptionId");
-        json_value(&o, f->tag);
-        json_close(&o, '}');
-    }
+    write_tag(&o, f);
     if (uri != NULL)
         json_kstr(&o, "uri", uri);
-    json_close(&o, '}');
-    json_close(&o, '}');
-    mcp_feed_write(f, out);
+    feed_write(f, &o);
 }
 
 static bool feed_has_changes(const struct mcp_feed *f)
@@ -73,14 +85,14 @@ static void feed_flush(struct mcp_feed *f)
 {
     struct list *it, *tmp;
 
-    if (f->list_changed && http_stream_ready(f->stream)) {
+    if (f->list_changed && feed_has_room(f)) {
         f->list_changed = false;
         send_notification(f, "notifications/resources/list_changed", NULL);
     }
     list_for_each (it, tmp, &f->subscriptions) {
         struct subscription *s = list_entry(it, struct subscription, link);
 
-        if (!s->changed || !http_stream_ready(f->stream))
+        if (!s->changed || !feed_has_room(f))
             continue;
         s->changed = false;
         send_notification(f, "notifications/resources/updated", s->uri);
@@ -93,19 +105,11 @@ static void feed_on_spacing(struct timer *t, void *arg)
     feed_flush(arg);
 }
 
-/* Schedules the sending of a recorded change. */
+/* Schedules the sending of what has changed. */
 static void feed_arm(struct mcp_feed *f)
 {
-    if (f->stream != NULL && !timer_is_active(f->spacing))
-        timer_start(f->spacing, FEED_SPACING_MS);
-}
-
-static void feed_on_drain(void *arg)
-{
-    struct mcp_feed *f = arg;
-
-    if (feed_has_changes(f))
-        feed_arm(f);
+    if (f->stream != NULL && feed_has_changes(f) && !timer_is_active(f->stream->spacing))
+        timer_start(f->stream->spacing, FEED_SPACING_MS);
 }
 
 /* --- what changes ----------------------------------------------------------------- */
@@ -113,25 +117,19 @@ static void feed_on_drain(void *arg)
 /* A process that started or was removed changes the list of resources. */
 static void feed_on_events(void *arg)
 {
-    struct mcp_feed *f = arg;
-    struct events *ev = engine_events(f->mcp->engine);
+    struct mcp_feed_stream *st = arg;
+    struct mcp_feed *f = st->feed;
+    struct events *ev = engine_events(st->call.base->engine);
     struct event e;
 
-    while (events_get(ev, f->next_event, &e)) {
-        f->next_event = e.id + 1;
+    while (events_get(ev, st->next_event, &e)) {
+        st->next_event = e.id + 1;
         if (e.helper)
             continue; /* it is in no client's list */
         if (strcmp(e.type, "process.created") == 0 || strcmp(e.type, "process.deleted") == 0)
             f->list_changed = f->wants_list;
     }
-    if (f->list_changed)
-        feed_arm(f);
-}
-
-static bool subscription_ready(void *arg)
-{
-    (void)arg;
-    return true;
+    feed_arm(f);
 }
 
 static void subscription_note(struct subscription *s)
@@ -163,7 +161,6 @@ static void subscription_exited(void *arg, const struct exit_record *x)
 }
 
 static const struct viewer_ops subscription_ops = {
-    .ready = subscription_ready,
     .bytes = subscription_bytes,
     .gap = subscription_gap,
     .exited = subscription_exited,
@@ -230,64 +227,140 @@ void mcp_feed_unsubscribe(struct mcp_feed *f, const char *uri)
 
 /* --- the stream --------------------------------------------------------------------- */
 
-/* The stream has ended, whichever side ended it. */
-static void feed_forget_stream(struct mcp_feed *f)
+static struct mcp_feed_stream *feed_stream_of(struct call *c)
 {
-    f->stream = NULL;
-    events_unsubscribe(&f->subscriber);
-    timer_close(f->spacing);
-    f->spacing = NULL;
+    return list_entry(c, struct mcp_feed_stream, call);
 }
 
-static void feed_on_disconnect(void *arg)
+static void feed_stream_release(struct call *c)
 {
-    struct mcp_feed *f = arg;
+    struct mcp_feed_stream *st = feed_stream_of(c);
 
-    feed_forget_stream(f);
-    f->on_disconnect(f);
+    st->feed->stream = NULL;
+    events_unsubscribe(&st->subscriber);
+    timer_close(st->spacing);
+    st->feed->on_closed(st->feed);
 }
 
-static const struct http_stream_ops feed_ops = {.on_drain = feed_on_drain,
-                                                .on_disconnect = feed_on_disconnect};
-
-void mcp_feed_init(struct mcp_feed *f, struct mcp *m, void (*on_disconnect)(struct mcp_feed *f))
+/* A listening request gets its result. */
+static void feed_stream_drain(struct call *c)
 {
-    *f = (struct mcp_feed){.mcp = m, .on_disconnect = on_disconnect};
+    struct mcp_feed *f = feed_stream_of(c)->feed;
+    struct json_out o;
+
+    if (f->tag != NULL) {
+        o = rpc_open_result(&c->base->scratch, f->tag);
+        json_kstr(&o, "resultType", "complete");
+        write_tag(&o, f);
+        feed_write(f, &o);
+    }
+    call_stream_end(c);
+}
+
+static void feed_stream_room(struct call *c)
+{
+    feed_arm(feed_stream_of(c)->feed);
+}
+
+static const struct call_kind feed_stream_kind = {
+    .release = feed_stream_release,
+    .drain = feed_stream_drain,
+    .room = feed_stream_room,
+};
+
+void mcp_feed_start(struct mcp_feed *f, struct http_request *rq)
+{
+    struct events *ev = engine_events(f->mcp->base.engine);
+    struct mcp_feed_stream *st;
+
+    if (f->stream != NULL)
+        call_stream_end(&f->stream->call);
+    http_add_header(rq, "Cache-Control", "no-store");
+    http_add_header(rq, "X-Accel-Buffering", "no");
+    st = call_begin(rq, &feed_stream_kind, sizeof *st);
+    st->feed = f;
+    st->next_event = events_next(ev);
+    st->subscriber = (struct event_subscriber){.fn = feed_on_events, .arg = st};
+    events_subscribe(ev, &st->subscriber);
+    st->spacing = timer_new(st->call.base->loop, feed_on_spacing, f);
+    call_stream_sse(&st->call);
+    f->stream = st;
+    feed_arm(f);
+}
+
+void mcp_feed_init(struct mcp_feed *f, struct mcp *m, void (*on_closed)(struct mcp_feed *f))
+{
+    *f = (struct mcp_feed){.mcp = m, .on_closed = on_closed};
     list_init(&f->subscriptions);
-    list_append(&m->feeds, &f->link);
-}
-
-void mcp_feed_stop(struct mcp_feed *f)
-{
-    struct http_stream *stream = f->stream;
-
-    if (stream == NULL)
-        return;
-    feed_forget_stream(f);
-    http_stream_end(stream);
 }
 
 void mcp_feed_fini(struct mcp_feed *f)
 {
-    mcp_feed_stop(f);
+    if (f->stream != NULL)
+        call_stream_end(&f->stream->call);
     while (!list_is_empty(&f->subscriptions))
         subscription_free(list_entry(f->subscriptions.next, struct subscription, link));
     json_decref(f->tag);
-    list_remove(&f->link);
 }
 
-void mcp_feed_start(struct mcp_feed *f, struct http_request *rq)
-{
-    struct engine *e = f->mcp->engine;
+/* --- listening ------------------------------------------------------------------------ */
 
-    mcp_feed_stop(f);
-    http_add_header(rq, "Cache-Control", "no-store");
-    http_add_header(rq, "X-Accel-Buffering", "no");
-    f->next_event = events_next(engine_events(e));
-    f->subscriber = (struct event_subscriber){.fn = feed_on_events, .arg = f};
-    events_subscribe(engine_events(e), &f->subscriber);
-    f->spacing = timer_new(engine_loop(e), feed_on_spacing, f);
-    f->stream = sse_start(rq, &feed_ops, f);
-    if (feed_has_changes(f))
-        feed_arm(f);
+static void listen_free(struct mcp_feed *f)
+{
+    mcp_feed_fini(f);
+    free(f);
+}
+
+/* Subscribes to those that exist, and lists them: the acknowledgement leaves out the others, as the
+ * protocol prescribes for anything unsupported. Tools and prompts never change. */
+static void subscribe_all(struct mcp_feed *f, const json_t *uris, struct json_out *o)
+{
+    struct hf_error err;
+    size_t i;
+    json_t *v;
+
+    json_kopen(o, "resourceSubscriptions", '[');
+    json_array_foreach ((json_t *)uris, i, v) {
+        const char *uri = json_string_value(v);
+
+        if (uri != NULL && mcp_feed_subscribe(f, uri, &err) == 0)
+            json_str(o, uri);
+    }
+    json_close(o, ']');
+}
+
+static void acknowledge(struct mcp_feed *f, const json_t *wish)
+{
+    const json_t *uris = json_object_get(wish, "resourceSubscriptions");
+    struct json_out o =
+        rpc_open_notification(&f->mcp->base.scratch, "notifications/subscriptions/acknowledged");
+
+    write_tag(&o, f);
+    json_kopen(&o, "notifications", '{');
+    if (f->wants_list)
+        json_kbool(&o, "resourcesListChanged", true);
+    if (json_is_array(uris))
+        subscribe_all(f, uris, &o);
+    json_close(&o, '}');
+    feed_write(f, &o);
+}
+
+void mcp_listen_start(struct http_request *rq, const struct rpc_message *m)
+{
+    struct mcp *mcp = mcp_of(rq);
+    const json_t *wish = json_object_get(m->params, "notifications");
+    struct mcp_feed *f;
+
+    if (!json_is_object(wish)) {
+        rpc_write_error(&mcp->base.scratch, m->id, RPC_INVALID_PARAMS,
+                        "\"notifications\" must be an object that lists what to listen for", NULL);
+        http_reply_json(rq, 400, &mcp->base.scratch);
+        return;
+    }
+    f = hf_xalloc(sizeof *f);
+    mcp_feed_init(f, mcp, listen_free);
+    f->tag = json_incref(m->id);
+    f->wants_list = json_is_true(json_object_get(wish, "resourcesListChanged"));
+    mcp_feed_start(f, rq);
+    acknowledge(f, wish);
 }

@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
+#include "dialects/common/process_json.h"
+#include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_screen.h"
 #include "dialects/mcp/mcp_server.h"
 #include "dialects/mcp/mcp_session.h"
@@ -57,7 +58,7 @@ struct process *resource_find(struct mcp *m, const char *uri, enum resource_kind
                       "a resource is process://{id}/output or process://{id}/screen");
         return NULL;
     }
-    return engine_find(m->engine, id, err);
+    return engine_find(m->base.engine, id, err);
 }
 
 /* --- lists ------------------------------------------------------------------------- */
@@ -81,7 +82,7 @@ static void write_resource(struct json_out *o, const struct process_view *v,
 void resources_list(struct mcp_call *c, const json_t *params)
 {
     const json_t *cursor = json_object_get(params, "cursor");
-    struct engine *e = mcp_call_mcp(c)->engine;
+    struct engine *e = c->call.base->engine;
     struct process *p = NULL;
     struct process_view v = {0};
     struct json_out o;
@@ -96,12 +97,11 @@ void resources_list(struct mcp_call *c, const json_t *params)
         }
     }
     o = mcp_call_open(c);
-    json_key(&o, "resources");
-    json_open(&o, '[');
+    json_kopen(&o, "resources", '[');
     while (count < PAGE && (p = engine_next(e, p)) != NULL) {
         process_view(p, &v);
         write_resource(&o, &v, RESOURCE_OUTPUT);
-        if (v.pty && mcp_has_screens())
+        if (v.pty)
             write_resource(&o, &v, RESOURCE_SCREEN);
         count++;
     }
@@ -117,8 +117,7 @@ void resources_templates(struct mcp_call *c, const json_t *params)
     struct json_out o = mcp_call_open(c);
 
     (void)params;
-    json_key(&o, "resourceTemplates");
-    json_open(&o, '[');
+    json_kopen(&o, "resourceTemplates", '[');
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         json_open(&o, '{');
         json_kstr(&o, "uriTemplate", kinds[i].template);
@@ -144,10 +143,7 @@ static void write_contents(struct json_out *o, const char *bytes, size_t len)
         return;
     }
     json_kstr(o, "mimeType", "application/octet-stream");
-    json_key(o, "blob");
-    json_raw(o, "\"", 1);
-    base64_encode(o->buf, bytes, len);
-    buf_putc(o->buf, '"');
+    process_json_base64(o, "blob", bytes, len);
 }
 
 /* The end of it, starting at a character boundary. */
@@ -164,19 +160,12 @@ static void write_output(struct json_out *o, struct process *p, const struct pro
 /* Revisions differ in the code for a missing resource. */
 static void fail_uri(struct mcp_call *c, const struct hf_error *err)
 {
-    struct json_out o;
-    struct buf *data = &mcp_call_mcp(c)->text;
+    bool missing = err->code == HF_E_no_such_process && !c->revision->stateless;
+    char data[64];
 
-    buf_clear(data);
-    json_out_init(&o, data);
-    json_open(&o, '{');
-    json_kstr(&o, "code", hf_code_name(err->code));
-    json_close(&o, '}');
-    mcp_call_fail(c,
-                  err->code == HF_E_no_such_process && !c->exchange->revision->stateless
-                      ? RPC_RESOURCE_NOT_FOUND
-                      : RPC_INVALID_PARAMS,
-                  buf_cstr(data), "%s", err->detail);
+    snprintf(data, sizeof data, "{\"code\":\"%s\"}", hf_code_name(err->code));
+    mcp_call_fail(c, missing ? RPC_RESOURCE_NOT_FOUND : RPC_INVALID_PARAMS, data, "%s",
+                  err->detail);
 }
 
 /* The "uri" of the params and its process; NULL: replied. */
@@ -184,12 +173,9 @@ static struct process *decode_uri(struct mcp_call *c, const json_t *params, cons
                                   enum resource_kind *kind)
 {
     struct hf_error err = {0};
-    const json_t *v = json_object_get(params, "uri");
     struct process *p = NULL;
 
-    *uri = v != NULL ? json_text(v, "uri", &err) : NULL;
-    if (v == NULL)
-        hf_fail_field(&err, HF_E_missing_field, "uri", "\"uri\" is required");
+    *uri = json_text(json_object_get(params, "uri"), "uri", &err);
     if (*uri != NULL)
         p = resource_find(mcp_call_mcp(c), *uri, kind, &err);
     if (p == NULL)
@@ -197,21 +183,20 @@ static struct process *decode_uri(struct mcp_call *c, const json_t *params, cons
     return p;
 }
 
-/* Its output if it has no screen. */
-static void send_contents(struct mcp_call *c, struct process *p, const struct mcp_screen *screen,
-                          const char *uri)
+/* screen NULL: its output. */
+static void send_contents(struct mcp_call *c, struct process *p, const struct screen_view *screen,
+                          const struct buf *text, const char *uri)
 {
     struct json_out o;
     struct process_view v;
 
     process_view(p, &v);
     o = mcp_call_open(c);
-    json_key(&o, "contents");
-    json_open(&o, '[');
+    json_kopen(&o, "contents", '[');
     json_open(&o, '{');
     json_kstr(&o, "uri", uri);
     if (screen != NULL)
-        write_contents(&o, buf_data(&screen->text), screen->text.len);
+        write_contents(&o, buf_data(text), text->len);
     else
         write_output(&o, p, &v);
     json_close(&o, '}');
@@ -230,7 +215,7 @@ void resources_read(struct mcp_call *c, const json_t *params)
     if (p == NULL)
         return;
     if (kind != RESOURCE_SCREEN)
-        send_contents(c, p, NULL, uri);
+        send_contents(c, p, NULL, NULL, uri);
     else if (mcp_screen_get(c, p, uri, send_contents, &err) < 0)
         fail_uri(c, &err);
 }

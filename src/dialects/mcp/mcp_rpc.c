@@ -4,11 +4,12 @@
  */
 #include "dialects/mcp/mcp_rpc.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
+#include "dialects/mcp/mcp_limits.h"
 
 int rpc_fail(struct rpc_fault *f, enum rpc_code code, json_t *id, const char *fmt, ...)
 {
@@ -112,4 +113,65 @@ json_t *rpc_progress_token(const struct rpc_message *m)
     json_t *token = rpc_meta(m, "progressToken");
 
     return rpc_is_id(token) ? token : NULL;
+}
+
+/* --- writing ---------------------------------------------------------------------- */
+
+static struct json_out open_message(struct buf *out)
+{
+    struct json_out o;
+
+    buf_clear(out);
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    json_kstr(&o, "jsonrpc", "2.0");
+    return o;
+}
+
+static struct json_out open_reply(struct buf *out, const json_t *id, const char *member)
+{
+    struct json_out o = open_message(out);
+
+    json_key(&o, "id");
+    if (id != NULL)
+        json_value(&o, id);
+    else
+        json_nil(&o);
+    json_kopen(&o, member, '{');
+    return o;
+}
+
+struct json_out rpc_open_result(struct buf *out, const json_t *id)
+{
+    return open_reply(out, id, "result");
+}
+
+struct json_out rpc_open_notification(struct buf *out, const char *method)
+{
+    struct json_out o = open_message(out);
+
+    json_kstr(&o, "method", method);
+    json_kopen(&o, "params", '{');
+    return o;
+}
+
+void rpc_close(struct json_out *o)
+{
+    json_close(o, '}');
+    json_close(o, '}');
+    assert(o->depth == 0);
+}
+
+void rpc_write_error(struct buf *out, const json_t *id, int code, const char *message,
+                     const char *data)
+{
+    struct json_out o = open_reply(out, id, "error");
+
+    json_kint(&o, "code", code);
+    json_kstr(&o, "message", message);
+    if (data != NULL) {
+        json_key(&o, "data");
+        json_raw(&o, data, strlen(data));
+    }
+    rpc_close(&o);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_rpc.h - JSON-RPC 2.0 as MCP uses it: decodes bytes into messages or a fault
+ * mcp_rpc.h - JSON-RPC 2.0 as MCP uses it: decodes bytes into messages or a fault, and writes both
  *
  * Stricter than JSON-RPC where MCP is: an id is a string or an integer, never null, and params are
  * an object. Pure. Layer: dialects.
@@ -60,5 +60,13 @@ bool rpc_is_id(const json_t *v);
 
 int rpc_fail(struct rpc_fault *f, enum rpc_code code, json_t *id, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* --- writing: each replaces what is in `out` -------------------------------------- */
+struct json_out rpc_open_result(struct buf *out, const json_t *id);         /* its result, open */
+struct json_out rpc_open_notification(struct buf *out, const char *method); /* its params, open */
+void rpc_close(struct json_out *o);
+/* {"jsonrpc","id","error":{…}}; id NULL: null. data: JSON text or NULL. */
+void rpc_write_error(struct buf *out, const json_t *id, int code, const char *message,
+                     const char *data);
 
 #endif

@@ -21,30 +21,23 @@ static void write_implementation(const struct mcp *m, struct json_out *o)
     json_open(o, '{');
     json_kstr(o, "name", "holdfast");
     json_kstr(o, "title", "holdfast: processes and terminals");
-    json_kstr(o, "version", m->options.version);
+    json_kstr(o, "version", m->base.host.version);
     json_close(o, '}');
 }
 
 static void write_capabilities(struct json_out *o)
 {
+    static const char text[] =
+        "{\"tools\":{},\"resources\":{\"subscribe\":true,\"listChanged\":true}}";
+
     json_key(o, "capabilities");
-    json_open(o, '{');
-    json_key(o, "tools");
-    json_open(o, '{');
-    json_close(o, '}');
-    json_key(o, "resources");
-    json_open(o, '{');
-    json_kbool(o, "subscribe", true);
-    json_kbool(o, "listChanged", true);
-    json_close(o, '}');
-    json_close(o, '}');
+    json_raw(o, text, sizeof text - 1);
 }
 
 void server_write_result_head(const struct mcp *m, struct json_out *o)
 {
     json_kstr(o, "resultType", "complete");
-    json_key(o, "_meta");
-    json_open(o, '{');
+    json_kopen(o, "_meta", '{');
     json_key(o, "io.modelcontextprotocol/serverInfo");
     write_implementation(m, o);
     json_close(o, '}');
@@ -52,22 +45,23 @@ void server_write_result_head(const struct mcp *m, struct json_out *o)
 
 void server_write_cache(const struct mcp_call *c, struct json_out *o, int64_t ttl_ms)
 {
-    if (!c->exchange->revision->stateless)
+    if (!c->revision->stateless)
         return;
     json_kint(o, "ttlMs", ttl_ms);
     json_kstr(o, "cacheScope", "private"); /* the list depends on the token's role */
 }
 
-void server_initialize(struct mcp_call *c, const struct revision *rev)
+void server_initialize(struct mcp_exchange *x, const struct rpc_message *m)
 {
-    struct json_out o = mcp_call_open(c);
+    struct mcp_call c = mcp_call_of(x, m);
+    struct json_out o = mcp_call_open(&c);
 
-    json_kstr(&o, "protocolVersion", rev->name);
+    json_kstr(&o, "protocolVersion", x->revision->name);
     write_capabilities(&o);
     json_key(&o, "serverInfo");
-    write_implementation(mcp_call_mcp(c), &o);
+    write_implementation(mcp_call_mcp(&c), &o);
     json_kstr(&o, "instructions", instructions);
-    mcp_call_send(c, &o);
+    mcp_call_send(&c, &o);
 }
 
 #define DISCOVER_TTL_MS (60 * 60 * 1000)
@@ -109,16 +103,17 @@ static const struct {
     {"resources/unsubscribe", WITH_SESSIONS, resources_unsubscribe},
 };
 
-void server_dispatch(struct mcp_call *c, const struct rpc_message *m)
+void server_dispatch(struct mcp_exchange *x, const struct rpc_message *m)
 {
-    enum era era = c->exchange->revision->stateless ? STATELESS : WITH_SESSIONS;
+    enum era era = x->revision->stateless ? STATELESS : WITH_SESSIONS;
+    struct mcp_call c = mcp_call_of(x, m);
 
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         if (strcmp(methods[i].name, m->method) == 0 && (methods[i].era & era) != 0) {
-            methods[i].fn(c, m->params);
+            methods[i].fn(&c, m->params);
             return;
         }
     }
-    mcp_call_fail(c, RPC_METHOD_NOT_FOUND, NULL, "no method \"%.80s\" in revision %s", m->method,
-                  c->exchange->revision->name);
+    mcp_call_fail(&c, RPC_METHOD_NOT_FOUND, NULL, "no method \"%.80s\" in revision %s", m->method,
+                  x->revision->name);
 }

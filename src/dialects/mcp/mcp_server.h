@@ -13,9 +13,9 @@ void server_write_result_head(const struct mcp *m, struct json_out *o);
 /* How long and by whom a result may be cached; self-contained revisions only. */
 void server_write_cache(const struct mcp_call *c, struct json_out *o, int64_t ttl_ms);
 
-/* Replies to the call, now or later. */
-void server_dispatch(struct mcp_call *c, const struct rpc_message *m);
-/* `initialize`: the caller has created the session; NULL: there is no room for one. */
-void server_initialize(struct mcp_call *c, const struct revision *rev);
+/* Replies to the message, now or later. */
+void server_dispatch(struct mcp_exchange *x, const struct rpc_message *m);
+/* The same for `initialize`, after its session was created. */
+void server_initialize(struct mcp_exchange *x, const struct rpc_message *m);
 
 #endif

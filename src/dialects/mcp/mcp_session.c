@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "base/crypto.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/mcp/mcp_call.h"
+#include "dialects/mcp/mcp_limits.h"
 
 static bool session_is_idle(const struct mcp_session *s)
 {
-    return s->busy == 0 && s->feed.stream == NULL;
+    return list_is_empty(&s->exchanges) && s->feed.stream == NULL;
 }
 
 typedef bool session_fits_fn(const struct mcp_session *s, const void *arg);
@@ -45,12 +45,6 @@ static bool is_of_grant(const struct mcp_session *s, const void *arg)
     return strcmp(s->principal, arg) == 0;
 }
 
-static bool is_guests(const struct mcp_session *s, const void *arg)
-{
-    (void)arg;
-    return s->role < ROLE_OWN;
-}
-
 static size_t count(struct mcp *m, session_fits_fn *fits, const void *arg)
 {
     struct list *it, *tmp;
@@ -64,11 +58,12 @@ static size_t count(struct mcp *m, session_fits_fn *fits, const void *arg)
 /* The session to evict for a new one; itself NULL and *many: there is none. */
 static struct mcp_session *victim(struct mcp *m, enum role role, const char *principal, bool *many)
 {
+    static const enum role own = ROLE_OWN;
     size_t mine = count(m, is_of_grant, principal);
     struct mcp_session *s = NULL;
 
     *many = mine >= (role < ROLE_OWN ? LIMIT_MCP_GRANT_SESSIONS : LIMIT_MCP_SESSIONS);
-    if (!*many && role < ROLE_OWN && count(m, is_guests, NULL) >= LIMIT_MCP_GUEST_SESSIONS) {
+    if (!*many && role < ROLE_OWN && count(m, is_weaker, &own) >= LIMIT_MCP_GUEST_SESSIONS) {
         *many = true;
         s = oldest_idle(m, is_weaker, &role);
     }
@@ -86,19 +81,19 @@ static bool make_room(struct mcp *m, enum role role, const char *principal)
     struct mcp_session *s = victim(m, role, principal, &many);
 
     if (s != NULL)
-        session_free(m, s);
+        session_free(s);
     return !many || s != NULL;
 }
 
 static uint64_t age_ms(const struct mcp *m, const struct mcp_session *s)
 {
-    return loop_now_ms(engine_loop(m->engine)) - s->used_ms;
+    return loop_now_ms(m->base.loop) - s->used_ms;
 }
 
 static void expiry_arm(struct mcp *m)
 {
     const struct mcp_session *s = oldest_idle(m, NULL, NULL);
-    uint64_t limit = (uint64_t)m->options.session_ms;
+    uint64_t limit = (uint64_t)m->base.host.mcp_session_ms;
 
     if (s == NULL || timer_is_active(m->expiry))
         return;
@@ -112,22 +107,24 @@ static void expiry_on_timer(struct timer *t, void *arg)
 
     (void)t;
     while ((s = oldest_idle(m, NULL, NULL)) != NULL &&
-           age_ms(m, s) >= (uint64_t)m->options.session_ms)
-        session_free(m, s);
+           age_ms(m, s) >= (uint64_t)m->base.host.mcp_session_ms)
+        session_free(s);
     expiry_arm(m);
 }
 
-void session_touch(struct mcp *m, struct mcp_session *s)
+void session_touch(struct mcp_session *s)
 {
-    s->used_ms = loop_now_ms(engine_loop(m->engine));
+    struct mcp *m = s->feed.mcp;
+
+    s->used_ms = loop_now_ms(m->base.loop);
     list_remove(&s->link);
     list_append(&m->sessions, &s->link);
     expiry_arm(m);
 }
 
-static void on_stream_gone(struct mcp_feed *f)
+static void on_stream_closed(struct mcp_feed *f)
 {
-    session_touch(f->mcp, list_entry(f, struct mcp_session, feed));
+    session_touch(list_entry(f, struct mcp_session, feed));
 }
 
 struct mcp_session *mcp_session_new(struct mcp *m, const struct revision *rev, enum role role,
@@ -139,28 +136,27 @@ struct mcp_session *mcp_session_new(struct mcp *m, const struct revision *rev, e
     if (!make_room(m, role, principal))
         return NULL;
     if (m->expiry == NULL)
-        m->expiry = timer_new(engine_loop(m->engine), expiry_on_timer, m);
+        m->expiry = timer_new(m->base.loop, expiry_on_timer, m);
     s = hf_xalloc(sizeof *s);
+    list_init(&s->exchanges);
     s->revision = rev;
     s->role = role;
     snprintf(s->principal, sizeof s->principal, "%s", principal);
     crypto_random(random, sizeof random);
     base32_encode(s->id, random, sizeof random);
     assert(strlen(s->id) == SESSION_ID_LEN);
-    mcp_feed_init(&s->feed, m, on_stream_gone);
+    mcp_feed_init(&s->feed, m, on_stream_closed);
     s->feed.wants_list = true;
     list_append(&m->sessions, &s->link);
-    m->session_count++;
-    session_touch(m, s);
+    session_touch(s);
     return s;
 }
 
-void session_free(struct mcp *m, struct mcp_session *s)
+void session_free(struct mcp_session *s)
 {
-    mcp_session_end_calls(s, m);
+    mcp_session_end_calls(s);
     mcp_feed_fini(&s->feed);
     list_remove(&s->link);
-    m->session_count--;
     free(s);
 }
 
@@ -168,14 +164,14 @@ struct mcp_session *mcp_session_find(struct mcp *m, const char *id, const char *
 {
     struct list *it, *tmp;
 
-    if (id == NULL || strlen(id) != SESSION_ID_LEN)
+    if (id == NULL || strlen(id) != SESSION_ID_LEN || m->base.draining)
         return NULL;
     list_for_each (it, tmp, &m->sessions) {
         struct mcp_session *s = list_entry(it, struct mcp_session, link);
 
         if (!is_of_grant(s, principal) || !crypto_equal(s->id, id, SESSION_ID_LEN))
             continue;
-        session_touch(m, s);
+        session_touch(s);
         return s;
     }
     return NULL;
@@ -184,6 +180,6 @@ struct mcp_session *mcp_session_find(struct mcp *m, const char *id, const char *
 void mcp_sessions_free(struct mcp *m)
 {
     while (!list_is_empty(&m->sessions))
-        session_free(m, list_entry(m->sessions.next, struct mcp_session, link));
+        session_free(list_entry(m->sessions.next, struct mcp_session, link));
     timer_close(m->expiry);
 }

@@ -28,13 +28,13 @@ static const struct json_field fields[] = {
 static int decode(const struct mcp_call *c, const json_t *arguments,
                   struct mcp_tool_list_request *a, struct process **after, struct hf_error *err)
 {
-    if (json_decode(arguments, fields, sizeof fields / sizeof *fields, a, err) < 0)
+    if (json_decode_known(arguments, fields, sizeof fields / sizeof *fields, a, err) < 0)
         return -1;
     if (a->status != NULL && strcmp(a->status, "running") != 0 && strcmp(a->status, "exited") != 0)
         return hf_fail_field(err, HF_E_bad_value, "status", "\"status\" must be running or exited");
     if (a->after == NULL)
         return 0;
-    *after = tool_process(c, a->after, err);
+    *after = engine_find(c->call.base->engine, a->after, err);
     return *after != NULL ? 0 : -1;
 }
 
@@ -77,9 +77,8 @@ void tool_list_processes(struct mcp_call *c, const json_t *arguments)
         return;
     }
     o = tool_open(c);
-    json_key(&o, "processes");
-    json_open(&o, '[');
-    while (!more && (p = engine_next(mcp_call_mcp(c)->engine, p)) != NULL) {
+    json_kopen(&o, "processes", '[');
+    while (!more && (p = engine_next(c->call.base->engine, p)) != NULL) {
         process_view(p, &v);
         if (!is_wanted(&a, &v))
             continue;

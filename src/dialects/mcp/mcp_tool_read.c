@@ -4,24 +4,22 @@
  *
  * Layer: dialects.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/output_tail.h"
 #include "dialects/common/process_json.h"
+#include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_tools.h"
 
 struct mcp_tool_read_request {
-    const char *process_id, *stream;
+    const char *stream;
     int64_t since, until, tail_lines, tail_bytes, max_bytes;
 };
 
 #define F(kind, member, ...) JSON_FIELD(kind, struct mcp_tool_read_request, member, __VA_ARGS__)
 static const struct json_field fields[] = {
-    F(STR, process_id, .min = 1, .required = true),
     F(STR, stream),
     F(INT, since, .min = 0, .max = INT64_MAX),
     F(INT, until, .min = 0, .max = INT64_MAX),
@@ -41,7 +39,7 @@ static int decode(const json_t *arguments, struct mcp_tool_read_request *a, stru
 {
     bool range, tail;
 
-    if (json_decode(arguments, fields, sizeof fields / sizeof *fields, a, err) < 0)
+    if (json_decode_known(arguments, fields, sizeof fields / sizeof *fields, a, err) < 0)
         return -1;
     range = a->since >= 0 || a->until >= 0;
     tail = a->tail_lines >= 0 || a->tail_bytes >= 0;
@@ -94,48 +92,42 @@ static void write_omitted(struct json_out *o, struct headtail *h,
     if (r->only_stream >= 0 || v.omitted == 0)
         json_knull(o, "omitted");
     else
-        tool_write_range(o, "omitted", r->from + v.head_len, r->to - v.tail_len);
+        process_json_range(o, "omitted", r->from + v.head_len, r->to - v.tail_len);
 }
 
 /* --- reading ---------------------------------------------------------------------------- */
 
-/* Finding the last lines and filtering by stream may take long; the read then continues as a
- * job. */
+/* Finding the last lines and filtering by stream may take long; the read then continues in later
+ * turns. */
 struct reading {
-    struct job job; /* begun if one turn was not enough */
+    struct mcp_call call;
     struct task work;
-    struct mcp_call *call;
     struct process *process;              /* referenced */
     struct mcp_tool_read_request request; /* without its strings */
     struct tail tail;                     /* tail_lines */
     struct mcp_tool_read_range range;
     uint64_t at; /* next byte to collect */
     struct headtail text;
-    bool is_job, found;
+    bool waits; /* one turn was not enough */
+    bool found;
 };
 
-static void reading_free(struct reading *x)
+static void reading_release(struct call *c)
 {
+    struct reading *x = list_entry(c, struct reading, call.call);
+
     task_cancel(&x->work);
     headtail_fini(&x->text);
     process_unref(x->process);
-    if (x->is_job)
-        mcp_job_fini(&x->job);
-    free(x);
+    mcp_call_release(c);
 }
 
-static void reading_end(struct job *j, enum mcp_call_end why)
-{
-    (void)why;
-    reading_free(list_entry(j, struct reading, job));
-}
-
-static const struct job_kind reading_kind = {.end = reading_end};
+static const struct call_kind reading_kind = {.release = reading_release, .drain = mcp_call_drain};
 
 static void reply(struct reading *x)
 {
     const struct mcp_tool_read_range *r = &x->range;
-    struct mcp_call *c = x->call;
+    struct mcp_call *c = &x->call;
     struct json_out o = tool_open(c);
     struct buf *text = &mcp_call_mcp(c)->text;
     struct process_view v;
@@ -144,23 +136,14 @@ static void reply(struct reading *x)
     tool_write_state(&o, &v);
     json_ku64(&o, "from", r->from);
     json_ku64(&o, "next", r->to);
-    tool_write_range(&o, "gap", r->gap_from, r->from);
+    process_json_range(&o, "gap", r->gap_from, r->from);
     write_omitted(&o, &x->text, r);
     if (r->gap_from < r->from)
         buf_printf(text, "[bytes %llu to %llu are no longer available]\n",
                    (unsigned long long)r->gap_from, (unsigned long long)r->from);
     tool_write_output(&o, text, &x->text);
     tool_put_state(text, &v);
-    reading_free(x); /* before the reply, which ends the call */
     tool_send(c, &o);
-}
-
-static void fail(struct reading *x, const struct hf_error *err)
-{
-    struct mcp_call *c = x->call;
-
-    reading_free(x);
-    tool_fail(c, err);
 }
 
 /* 1: the range is known. 0: not finished yet. */
@@ -174,7 +157,7 @@ static int find_range(struct reading *x, struct hf_error *err)
     process_view(x->process, &v);
     if (x->request.tail_lines >= 0) {
         while (!tail_step(&x->tail))
-            if (!loop_has_time(mcp_call_loop(x->call)))
+            if (!loop_has_time(x->call.call.base->loop))
                 return 0;
         x->range.from = x->tail.found;
         v.next = x->tail.next;
@@ -203,7 +186,7 @@ static bool gather(struct reading *x)
             x->at = journal_first(j);
             continue;
         }
-        if (!loop_has_time(mcp_call_loop(x->call)))
+        if (!loop_has_time(x->call.call.base->loop))
             return false;
         most = r->to - x->at < most ? (size_t)(r->to - x->at) : most;
         s = (struct slice){.bytes = journal_bytes(j, x->at), .len = most};
@@ -226,22 +209,21 @@ static void reading_run(void *arg)
         reply(x);
         return;
     }
-    if (found < 0 || (!x->is_job && mcp_job_begin(&x->job, x->call, &reading_kind, &err) < 0)) {
-        fail(x, &err);
+    if (found < 0 || (!x->waits && mcp_call_check_room(&x->call, &err) < 0)) {
+        tool_fail(&x->call, &err);
         return;
     }
-    x->is_job = true;
-    loop_defer_work(mcp_call_loop(x->call), &x->work);
+    x->waits = true;
+    loop_defer_work(x->call.call.base->loop, &x->work);
 }
 
-static void reading_begin(struct mcp_call *c, struct process *p,
+static void reading_begin(const struct mcp_call *c, struct process *p,
                           const struct mcp_tool_read_request *a)
 {
-    struct reading *x = hf_xalloc(sizeof *x);
+    struct reading *x = mcp_call_adopt(c, &reading_kind, sizeof *x);
     struct process_view v;
 
     process_view(p, &v);
-    x->call = c;
     x->process = process_ref(p);
     x->request = *a;
     x->work = (struct task){.fn = reading_run, .arg = x};
@@ -264,7 +246,7 @@ void tool_read_output(struct mcp_call *c, const json_t *arguments)
     struct hf_error err = {0};
     struct process *p;
 
-    if (decode(arguments, &a, &err) < 0 || (p = tool_process(c, a.process_id, &err)) == NULL)
+    if (decode(arguments, &a, &err) < 0 || (p = tool_process(c, arguments, &err)) == NULL)
         tool_fail(c, &err);
     else
         reading_begin(c, p, &a);

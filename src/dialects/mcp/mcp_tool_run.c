@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_tool_run.c - run_command: start, wait, reply with the output
+ * mcp_tool_run.c - run_command: start, wait, reply with the output; start_process: start, reply
  *
  * An internal viewer reads the output; it pauses the process rather than miss a byte. Head and tail
  * are collected as output arrives. Cancelling the call terminates the command. A client that
@@ -8,55 +8,49 @@
  * dialects.
  */
 #include "base/limits.h"
-#include "base/mem.h"
 #include "dialects/mcp/mcp_tool_spawn.h"
 #include "dialects/mcp/mcp_tools.h"
 #include "engine/stream/viewer.h"
 
 struct mcp_tool_run {
-    struct job job;
+    struct mcp_call call;
     struct process *process; /* NULL until started; referenced */
     struct viewer *viewer;
     struct headtail output;
     struct timer *yield; /* NULL: to the end, or not started yet */
     int64_t yield_ms;    /* -1: to the end */
-    bool cancelled;
+    bool waits;          /* run_command */
 };
 
-static void run_free(struct mcp_tool_run *r)
+static void run_release(struct call *c)
 {
+    struct mcp_tool_run *r = list_entry(c, struct mcp_tool_run, call.call);
+
     viewer_detach(r->viewer);
     process_unref(r->process);
     headtail_fini(&r->output);
     timer_close(r->yield);
-    mcp_job_fini(&r->job);
-    free(r);
+    mcp_call_release(c);
 }
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+static void run_disconnected(struct call *c)
 {
-    (void)arg, (void)p, (void)s;
+    struct mcp_tool_run *r = list_entry(c, struct mcp_tool_run, call.call);
+
+    if (r->call.cancelled)
+        process_terminate(r->process, -1, "api", NULL, NULL);
 }
 
-static void run_end(struct job *j, enum mcp_call_end why)
-{
-    struct mcp_tool_run *r = list_entry(j, struct mcp_tool_run, job);
+/* A start takes milliseconds, and its callback is owed: run_on_spawned() ends the call. */
+static const struct call_kind starting_kind = {
+    .release = run_release, .drain = mcp_call_drain, .stays = true};
+static const struct call_kind running_kind = {
+    .release = run_release, .disconnected = run_disconnected, .drain = mcp_call_drain};
 
-    r->cancelled = why == MCP_CALL_CANCELLED;
-    mcp_job_leave(j);
-    if (r->process == NULL && why != MCP_CALL_FREE)
-        return; /* run_on_spawned() handles it */
-    if (r->cancelled)
-        process_terminate(r->process, -1, "api", ignore_end, NULL);
-    run_free(r);
-}
-
-static const struct job_kind run_kind = {.end = run_end};
-
-/* Replies with the output so far and the status; frees the run. */
+/* Replies with the output so far and the status; ends the run. */
 static void run_reply(struct mcp_tool_run *r)
 {
-    struct mcp_call *c = r->job.call;
+    struct mcp_call *c = &r->call;
     struct buf *text = &mcp_call_mcp(c)->text;
     struct json_out o = tool_open(c);
     struct process_view v;
@@ -67,14 +61,7 @@ static void run_reply(struct mcp_tool_run *r)
     tool_write_output(&o, text, &r->output);
     json_ku64(&o, "next", viewer_offset(r->viewer));
     tool_put_state(text, &v);
-    run_free(r);
     tool_send(c, &o);
-}
-
-static bool run_ready(void *arg)
-{
-    (void)arg;
-    return true;
 }
 
 static void run_bytes(void *arg, const struct slice *s)
@@ -99,7 +86,6 @@ static void run_exited(void *arg, const struct exit_record *x)
 }
 
 static const struct viewer_ops run_ops = {
-    .ready = run_ready,
     .bytes = run_bytes,
     .gap = run_gap,
     .exited = run_exited,
@@ -111,67 +97,88 @@ static void run_on_yield(struct timer *t, void *arg)
     run_reply(arg);
 }
 
-static void run_started(struct mcp_tool_run *r, struct mcp_call *c)
-{
-    mcp_call_watch_progress(c, r->process);
-    if (r->yield_ms < 0)
-        return;
-    r->yield = timer_new(mcp_call_loop(c), run_on_yield, r);
-    timer_start(r->yield, (uint64_t)r->yield_ms);
-}
-
-static int run_attach(struct mcp_tool_run *r, struct hf_error *err)
+static int run_begin_waiting(struct mcp_tool_run *r, struct process *p, struct hf_error *err)
 {
     const struct viewer_options o = viewer_own(0);
+    int rc = viewer_attach(p, &o, &run_ops, r, &r->viewer, err);
 
-    return viewer_attach(r->process, &o, &run_ops, r, &r->viewer, err);
+    if (rc < 0)
+        return rc;
+    r->process = process_ref(p);
+    r->call.call.kind = &running_kind;
+    mcp_call_watch_progress(&r->call, p);
+    if (r->yield_ms >= 0) {
+        r->yield = timer_new(r->call.call.base->loop, run_on_yield, r);
+        timer_start(r->yield, (uint64_t)r->yield_ms);
+    }
+    return 0;
+}
+
+static void start_reply(struct mcp_call *c, struct process *p)
+{
+    struct json_out o = tool_open(c);
+    struct process_view v;
+
+    process_view(p, &v);
+    json_kstr(&o, "process_id", v.id);
+    json_key(&o, "process");
+    process_write_json(p, &o);
+    buf_printf(&mcp_call_mcp(c)->text, "[%s is running, pid %d]", v.id, (int)v.pid);
+    tool_send(c, &o);
 }
 
 static void run_on_spawned(void *arg, struct process *p, const struct hf_error *why)
 {
     struct mcp_tool_run *r = arg;
-    struct mcp_call *c = r->job.call;
     struct hf_error err = {0};
 
-    if (p != NULL && c != NULL) {
-        r->process = process_ref(p);
-        if (run_attach(r, &err) == 0) {
-            run_started(r, c);
-            return;
-        }
-        why = &err;
+    if (p == NULL) {
+        tool_fail(&r->call, why);
+    } else if (r->call.exchange == NULL) {
+        if (r->call.cancelled)
+            process_terminate(p, -1, "api", NULL, NULL);
+        call_end(&r->call.call);
+    } else if (!r->waits) {
+        start_reply(&r->call, p);
+    } else if (run_begin_waiting(r, p, &err) < 0) {
+        process_terminate(p, -1, "api", NULL, NULL);
+        tool_fail(&r->call, &err);
     }
-    if (p != NULL && (c != NULL || r->cancelled))
-        process_terminate(p, -1, "api", ignore_end, NULL);
-    run_free(r);
-    if (c != NULL)
-        tool_fail(c, why);
 }
 
-static int run_start(struct mcp_call *c, struct tool_spawn *t, struct hf_error *err)
+static int run_begin(struct mcp_call *c, const struct tool_spawn *t, bool waits,
+                     struct hf_error *err)
 {
-    struct mcp_tool_run *r = hf_xalloc(sizeof *r);
-    int rc = mcp_job_begin(&r->job, c, &run_kind, err);
+    struct mcp_tool_run *r = mcp_call_begin(c, &starting_kind, sizeof *r, err);
 
-    if (rc < 0) {
-        free(r);
-        return rc;
-    }
+    if (r == NULL)
+        return -1;
+    r->waits = waits;
     r->yield_ms = t->yield_ms;
     headtail_init(&r->output, (size_t)t->request.max_output_bytes);
-    rc = engine_spawn(mcp_call_mcp(c)->engine, &t->request.spec, run_on_spawned, r, err);
-    if (rc < 0)
-        run_free(r);
-    return rc;
+    if (engine_spawn(c->call.base->engine, &t->request.spec, run_on_spawned, r, err) == 0)
+        return 0;
+    call_end(&r->call.call);
+    return -1;
 }
 
-void tool_run_command(struct mcp_call *c, const json_t *arguments)
+static void decode_and_begin(struct mcp_call *c, const json_t *arguments, bool waits)
 {
     struct tool_spawn t = {0};
     struct hf_error err = {0};
 
-    if (mcp_check_open(mcp_call_mcp(c), &err) < 0 ||
-        tool_spawn_decode(&t, arguments, true, &err) < 0 || run_start(c, &t, &err) < 0)
+    if (dialect_check_open(c->call.base, &err) < 0 ||
+        tool_spawn_decode(&t, arguments, waits, &err) < 0 || run_begin(c, &t, waits, &err) < 0)
         tool_fail(c, &err);
     tool_spawn_fini(&t);
+}
+
+void tool_run_command(struct mcp_call *c, const json_t *arguments)
+{
+    decode_and_begin(c, arguments, true);
+}
+
+void tool_start_process(struct mcp_call *c, const json_t *arguments)
+{
+    decode_and_begin(c, arguments, false);
 }

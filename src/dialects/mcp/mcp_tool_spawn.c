@@ -5,20 +5,16 @@
 #include "dialects/mcp/mcp_tool_spawn.h"
 
 #include "base/limits.h"
+#include "dialects/mcp/mcp_limits.h"
 
 static int take_yield(struct tool_spawn *t, struct hf_error *err)
 {
-    const json_t *v = json_object_get(t->body, "yield_ms");
+    static const struct json_field fields[] = {
+        JSON_FIELD(INT, struct tool_spawn, yield_ms, .min = 0, .max = LIMIT_DURATION_MS)};
 
     t->yield_ms = -1;
-    if (v == NULL)
-        return 0;
-    if (!json_is_integer(v))
-        return hf_fail_field(err, HF_E_bad_type, "yield_ms", "\"yield_ms\" must be an integer");
-    t->yield_ms = json_integer_value(v);
-    if (t->yield_ms < 0 || t->yield_ms > LIMIT_DURATION_MS)
-        return hf_fail_field(err, HF_E_bad_value, "yield_ms", "\"yield_ms\" must be from 0 to %lld",
-                             (long long)LIMIT_DURATION_MS);
+    if (json_decode_known(t->body, fields, 1, t, err) < 0)
+        return -1;
     json_object_del(t->body, "yield_ms");
     return 0;
 }

@@ -2,33 +2,21 @@
 /*
  * mcp_tool_wait.c - wait_for: the first of several conditions (common/wait_for.h). Layer: dialects.
  */
-#include <stdlib.h>
-
 #include "base/limits.h"
-#include "base/mem.h"
+#include "dialects/common/process_json.h"
 #include "dialects/common/wait_for.h"
+#include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_tools.h"
 
 #define WAIT_TIMEOUT_MS 30000 /* the default: below the minute that clients allow a call */
 
 struct mcp_tool_wait_request {
-    const char *process_id;
-    /* Conditions; wait_decode.h checks them. */
-    json_t *text, *regex, *quiet_ms, *exit, *prompt, *port, *blocked_on_tty, *echo_off;
     int64_t from, timeout_ms, max_bytes;
 };
 
+/* The other arguments are conditions. */
 #define F(kind, member, ...) JSON_FIELD(kind, struct mcp_tool_wait_request, member, __VA_ARGS__)
 static const struct json_field fields[] = {
-    F(STR, process_id, .min = 1, .required = true),
-    F(ANY, text),
-    F(ANY, regex),
-    F(ANY, quiet_ms),
-    F(ANY, exit),
-    F(ANY, prompt),
-    F(ANY, port),
-    F(ANY, blocked_on_tty),
-    F(ANY, echo_off),
     F(INT, from, .min = 0, .max = INT64_MAX),
     F(INT, timeout_ms, .min = 0, .max = LIMIT_DURATION_MS),
     F(INT, max_bytes, .min = 0, .max = LIMIT_MCP_OUTPUT_MAX_BYTES),
@@ -36,25 +24,18 @@ static const struct json_field fields[] = {
 #undef F
 
 struct mcp_tool_wait_waiting {
-    struct job job;
+    struct mcp_call call;
     struct wait *wait;
     size_t max_bytes;
 };
 
-static void waiting_free(struct mcp_tool_wait_waiting *w)
+static void waiting_release(struct call *c)
 {
-    wait_cancel(w->wait);
-    mcp_job_fini(&w->job);
-    free(w);
+    wait_cancel(list_entry(c, struct mcp_tool_wait_waiting, call.call)->wait);
+    mcp_call_release(c);
 }
 
-static void waiting_end(struct job *j, enum mcp_call_end why)
-{
-    (void)why;
-    waiting_free(list_entry(j, struct mcp_tool_wait_waiting, job));
-}
-
-static const struct job_kind waiting_kind = {.end = waiting_end};
+static const struct call_kind waiting_kind = {.release = waiting_release, .drain = mcp_call_drain};
 
 /* --- the reply ----------------------------------------------------------------- */
 
@@ -75,7 +56,7 @@ static void write_between(const struct mcp_tool_wait_waiting *w, const struct wa
 static void waiting_done(void *arg, const struct wait_result *r)
 {
     struct mcp_tool_wait_waiting *w = arg;
-    struct mcp_call *c = w->job.call;
+    struct mcp_call *c = &w->call;
     struct buf *text = &mcp_call_mcp(c)->text;
     struct json_out o = tool_open(c);
     const char *matched = r->index != WAIT_NO_INDEX ? wait_kind_name(r->kind) : NULL;
@@ -85,7 +66,7 @@ static void waiting_done(void *arg, const struct wait_result *r)
     process_view(r->process, &v);
     tool_write_state(&o, &v);
     json_kstr(&o, "matched", matched);
-    tool_write_range(&o, "match", m != NULL ? m->start : 0, m != NULL ? m->end : 0);
+    process_json_range(&o, "match", m != NULL ? m->start : 0, m != NULL ? m->end : 0);
     json_kbool(&o, "timed_out", r->timed_out);
     json_ku64(&o, "from", r->from);
     json_ku64(&o, "next", r->end);
@@ -95,29 +76,22 @@ static void waiting_done(void *arg, const struct wait_result *r)
     buf_printf(text, r->timed_out ? "\n[timed out]" : "\n[matched: %s]",
                matched != NULL ? matched : "nothing");
     w->wait = NULL; /* it frees itself */
-    waiting_free(w);
     tool_send(c, &o);
 }
 
 /* --- the start ------------------------------------------------------------------------- */
 
 /* "exit": false and similar members have no effect. */
-static int take(struct wait_request *out, const char *name, const json_t *value,
-                struct hf_error *err)
+static int decode_conditions(const json_t *arguments, struct wait_request *out,
+                             struct hf_error *err)
 {
-    return value == NULL || json_is_false(value) ? 0 : wait_request_add(out, name, value, err);
-}
+    for (int kind = WAIT_TEXT; kind <= WAIT_ECHO_OFF; kind++) {
+        const char *name = wait_kind_name((enum wait_kind)kind);
+        const json_t *value = json_object_get(arguments, name);
 
-static int take_all(const struct mcp_tool_wait_request *a, bool holds, struct wait_request *out,
-                    struct hf_error *err)
-{
-    *out = (struct wait_request){.from = a->from, .timeout_ms = a->timeout_ms, .holds = holds};
-    if (take(out, "text", a->text, err) < 0 || take(out, "regex", a->regex, err) < 0 ||
-        take(out, "quiet_ms", a->quiet_ms, err) < 0 || take(out, "exit", a->exit, err) < 0 ||
-        take(out, "prompt", a->prompt, err) < 0 || take(out, "port", a->port, err) < 0 ||
-        take(out, "blocked_on_tty", a->blocked_on_tty, err) < 0 ||
-        take(out, "echo_off", a->echo_off, err) < 0)
-        return -1;
+        if (value != NULL && !json_is_false(value) && wait_request_add(out, name, value, err) < 0)
+            return -1;
+    }
     if (out->count == 0)
         return hf_fail(err, HF_E_missing_field,
                        "specify what to wait for: text, regex, quiet_ms, exit, prompt, port, "
@@ -125,25 +99,22 @@ static int take_all(const struct mcp_tool_wait_request *a, bool holds, struct wa
     return 0;
 }
 
-static int waiting_begin(struct mcp_call *c, struct process *p,
+static int waiting_begin(struct mcp_call *c, struct process *p, const json_t *arguments,
                          const struct mcp_tool_wait_request *a, struct hf_error *err)
 {
-    struct wait_request until;
+    struct wait_request until = {
+        .from = a->from, .timeout_ms = a->timeout_ms, .holds = c->exchange->role == ROLE_OWN};
     struct mcp_tool_wait_waiting *w;
 
-    if (take_all(a, c->exchange->role == ROLE_OWN, &until, err) < 0)
+    if (decode_conditions(arguments, &until, err) < 0 ||
+        (w = mcp_call_begin(c, &waiting_kind, sizeof *w, err)) == NULL)
         return -1;
-    w = hf_xalloc(sizeof *w);
-    if (mcp_job_begin(&w->job, c, &waiting_kind, err) < 0) {
-        free(w);
-        return -1;
-    }
     w->max_bytes = (size_t)a->max_bytes;
     if (wait_start(p, &until, waiting_done, w, &w->wait, err) < 0) {
-        waiting_free(w);
+        call_end(&w->call.call);
         return -1;
     }
-    mcp_call_watch_progress(c, p);
+    mcp_call_watch_progress(&w->call, p);
     return 0;
 }
 
@@ -154,7 +125,8 @@ void tool_wait_for(struct mcp_call *c, const json_t *arguments)
     struct hf_error err = {0};
     struct process *p;
 
-    if (json_decode(arguments, fields, sizeof fields / sizeof *fields, &a, &err) < 0 ||
-        (p = tool_process(c, a.process_id, &err)) == NULL || waiting_begin(c, p, &a, &err) < 0)
+    if (json_decode_known(arguments, fields, sizeof fields / sizeof *fields, &a, &err) < 0 ||
+        (p = tool_process(c, arguments, &err)) == NULL ||
+        waiting_begin(c, p, arguments, &a, &err) < 0)
         tool_fail(c, &err);
 }

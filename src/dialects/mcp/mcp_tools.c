@@ -52,8 +52,7 @@ void tools_list(struct mcp_call *c, const json_t *params)
         return;
     }
     o = mcp_call_open(c);
-    json_key(&o, "tools");
-    json_open(&o, '[');
+    json_kopen(&o, "tools", '[');
     for (size_t i = 0; i < mcp_tool_count; i++) {
         if (c->exchange->role >= mcp_tool_list[i].role)
             json_value(&o, json_array_get(tools, i));
@@ -122,15 +121,13 @@ struct json_out tool_open(struct mcp_call *c)
     struct json_out o = mcp_call_open(c);
 
     buf_clear(&mcp_call_mcp(c)->text);
-    json_key(&o, "structuredContent");
-    json_open(&o, '{');
+    json_kopen(&o, "structuredContent", '{');
     return o;
 }
 
 static void write_content(struct json_out *o, const char *text, size_t len, bool is_error)
 {
-    json_key(o, "content");
-    json_open(o, '[');
+    json_kopen(o, "content", '[');
     json_open(o, '{');
     json_kstr(o, "type", "text");
     json_key(o, "text");
@@ -160,9 +157,16 @@ void tool_fail(struct mcp_call *c, const struct hf_error *err)
     mcp_call_send(c, &o);
 }
 
-struct process *tool_process(const struct mcp_call *c, const char *id, struct hf_error *err)
+struct process *tool_process(const struct mcp_call *c, const json_t *arguments,
+                             struct hf_error *err)
 {
-    return engine_find(mcp_call_mcp(c)->engine, id, err);
+    static const struct json_field fields[] = {
+        {.name = "process_id", .kind = JSON_F_STR, .min = 1, .required = true}};
+    const char *id = NULL;
+
+    if (json_decode_known(arguments, fields, 1, &id, err) < 0)
+        return NULL;
+    return engine_find(c->call.base->engine, id, err);
 }
 
 void tool_write_state(struct json_out *o, const struct process_view *v)
@@ -212,17 +216,4 @@ void tool_put_state(struct buf *text, const struct process_view *v)
                    signal_name(x->signum), x->exit_code);
     else
         buf_printf(text, "[%s]", exit_kind_name(x->kind));
-}
-
-void tool_write_range(struct json_out *o, const char *key, uint64_t from, uint64_t to)
-{
-    if (from == to) {
-        json_knull(o, key);
-        return;
-    }
-    json_key(o, key);
-    json_open(o, '{');
-    json_ku64(o, "from", from);
-    json_ku64(o, "to", to);
-    json_close(o, '}');
 }

@@ -33,8 +33,9 @@ void tools_call(struct mcp_call *c, const json_t *params);
 struct json_out tool_open(struct mcp_call *c);
 void tool_send(struct mcp_call *c, struct json_out *o);
 void tool_fail(struct mcp_call *c, const struct hf_error *err);
-/* The process of "process_id"; NULL: err. */
-struct process *tool_process(const struct mcp_call *c, const char *id, struct hf_error *err);
+/* The process of the argument "process_id"; NULL: err. */
+struct process *tool_process(const struct mcp_call *c, const json_t *arguments,
+                             struct hf_error *err);
 
 /* "process_id", "status", "exit", "exit_code". */
 void tool_write_state(struct json_out *o, const struct process_view *v);
@@ -42,14 +43,13 @@ void tool_write_state(struct json_out *o, const struct process_view *v);
 void tool_write_output(struct json_out *o, struct buf *text, struct headtail *h);
 /* A last line that gives the status: "[exit code 0]". */
 void tool_put_state(struct buf *text, const struct process_view *v);
-/* {"from","to"} or null. */
-void tool_write_range(struct json_out *o, const char *key, uint64_t from, uint64_t to);
 
-tool_fn tool_run_command, tool_start_process; /* mcp_tool_run.c, mcp_tool_start.c */
-tool_fn tool_list_processes, tool_read_output,
-    tool_read_screen;                        /* mcp_tool_list.c, mcp_tool_read.c, … */
-tool_fn tool_send_input;                     /* mcp_tool_input.c */
-tool_fn tool_wait_for;                       /* mcp_tool_wait.c */
-tool_fn tool_resize, tool_signal, tool_stop; /* mcp_tool_control.c */
+tool_fn tool_run_command, tool_start_process; /* mcp_tool_run.c */
+tool_fn tool_list_processes;                  /* mcp_tool_list.c */
+tool_fn tool_read_output;                     /* mcp_tool_read.c */
+tool_fn tool_read_screen;                     /* mcp_screen.c */
+tool_fn tool_send_input;                      /* mcp_tool_input.c */
+tool_fn tool_wait_for;                        /* mcp_tool_wait.c */
+tool_fn tool_resize, tool_signal, tool_stop;  /* mcp_tool_control.c */
 
 #endif

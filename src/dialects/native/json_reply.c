@@ -47,18 +47,6 @@ uint64_t json_reply_headtail(struct native *n, struct json_out *o, const char *k
     return v.omitted;
 }
 
-void json_reply_survivors(struct json_out *o, const struct survivors *s)
-{
-    json_kopen(o, "survivors", '[');
-    for (size_t i = 0; s != NULL && i < s->count; i++) {
-        json_open(o, '{');
-        json_kint(o, "pid", s->list[i].pid);
-        json_kstr(o, "command", s->list[i].comm);
-        json_close(o, '}');
-    }
-    json_close(o, ']');
-}
-
 /* Removes the closing bracket that the writer has just appended. */
 struct json_out json_reply_process_open(const struct http_request *rq, struct process *p)
 {

@@ -20,8 +20,6 @@ void json_reply_text(struct json_out *o, const char *key, const char *bytes, siz
 /* The same for a head and a tail; returns how many bytes are missing between them. */
 uint64_t json_reply_headtail(struct native *n, struct json_out *o, const char *key,
                              struct headtail *h, bool base64);
-/* "survivors". */
-void json_reply_survivors(struct json_out *o, const struct survivors *s);
 /* The process object, left open so that members can be added. */
 struct json_out json_reply_process_open(const struct http_request *rq, struct process *p);
 

@@ -30,7 +30,7 @@ static const struct dialect native_dialect = {
 struct native *native_new(struct engine *e, struct auth *auth, const struct native_info *info)
 {
     const struct dialect_host host = {.engine = e, .loop = engine_loop(e)};
-    struct native *n = dialect_make(&native_dialect, &host);
+    struct native *n = (struct native *)dialect_make(&native_dialect, &host);
 
     n->auth = auth;
     n->info = *info;
@@ -48,7 +48,7 @@ struct native *native_new(struct engine *e, struct auth *auth, const struct nati
 void native_free(struct native *n)
 {
     if (n != NULL)
-        dialect_free(&native_dialect, n);
+        dialect_free(&native_dialect, &n->base);
 }
 
 const struct route_table *native_routes(struct native *n)
@@ -58,13 +58,12 @@ const struct route_table *native_routes(struct native *n)
 
 void native_refuse_new(struct native *n)
 {
-    n->closed = true;
+    n->base.closed = true;
 }
 
 void native_drain(struct native *n)
 {
-    n->closed = true;
-    dialect_drain(&native_dialect, n);
+    dialect_drain(&n->base);
 }
 
 struct native *native_of(const struct http_request *rq)
@@ -98,11 +97,4 @@ void native_wait_end(struct native *n)
 {
     assert(n->waits > 0);
     n->waits--;
-}
-
-int native_check_open(const struct native *n, struct hf_error *err)
-{
-    if (n->closed)
-        return hf_fail(err, HF_E_shutting_down, NATIVE_CLOSED_TEXT);
-    return 0;
 }

@@ -22,7 +22,6 @@ struct native {
     struct list reloads;      /* requests that wait for a reload of the credentials */
     uint32_t last_reload;     /* number of the last */
     size_t waits;             /* of LIMIT_WAITS */
-    bool closed;              /* nothing new may begin */
     struct buf joined;        /* free between handlers: bytes that had to be joined first */
 };
 
@@ -35,8 +34,6 @@ struct native *native_of_call(const struct call *c);
 /* Counts one more waiting request: 0, or too_many_waits. */
 int native_wait_begin(struct native *n, const struct http_request *rq, struct hf_error *err);
 void native_wait_end(struct native *n);
-/* 0, or shutting_down if nothing new may start. */
-int native_check_open(const struct native *n, struct hf_error *err);
 
 /* Registers share links with the daemon's auth, and closes a link's connections when it ends. */
 void native_start_links(struct native *n);

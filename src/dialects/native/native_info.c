@@ -23,7 +23,7 @@ void healthz_handle(struct http_request *rq)
 
 int readyz_handle(struct http_request *rq, struct hf_error *err)
 {
-    if (native_check_open(native_of(rq), err) < 0)
+    if (dialect_check_open(dialect_base_of(rq), err) < 0)
         return -1;
     reply_status(rq, 200, "ready");
     return 0;
@@ -183,7 +183,7 @@ int upgrade_handle(struct http_request *rq, struct hf_error *err)
 {
     struct native *n = native_of(rq);
 
-    if (native_check_open(n, err) < 0)
+    if (dialect_check_open(&n->base, err) < 0)
         return -1;
     if (engine_request_upgrade(n->base.engine) < 0)
         return hf_fail(err, HF_E_internal,

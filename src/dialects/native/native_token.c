@@ -146,7 +146,7 @@ int reload_handle(struct http_request *rq, struct hf_error *err)
     struct native_token_reload *r;
     int64_t grace_ms;
 
-    if (native_check_open(n, err) < 0 || reload_decode(rq, &grace_ms, err) < 0 ||
+    if (dialect_check_open(&n->base, err) < 0 || reload_decode(rq, &grace_ms, err) < 0 ||
         native_wait_begin(n, rq, err) < 0)
         return -1;
     r = call_begin(rq, &reload_kind, sizeof *r);

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/opencode/opencode.h"
+#include "dialects/opencode/opencode_limits.h"
 #include "transport/sse.h"
 
 struct oc_bus_entry {

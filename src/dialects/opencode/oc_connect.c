@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf16.h"
 #include "dialects/common/console.h"
 #include "dialects/opencode/opencode.h"
+#include "dialects/opencode/opencode_limits.h"
 #include "engine/journal/units.h"
 
 #define CLOSE_NO_SESSION 4404

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/opencode/oc_message.h"
+#include "dialects/opencode/opencode_limits.h"
 #include "engine/stream/viewer.h"
 
 /* --- PTYs --------------------------------------------------------------------------- */

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "base/utf16.h"
+#include "dialects/opencode/opencode_limits.h"
 
 void oc_command_fini(struct oc_command *c)
 {

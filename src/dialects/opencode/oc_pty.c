@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/start_call.h"
 #include "dialects/opencode/oc_body_decode.h"
 #include "dialects/opencode/opencode.h"
+#include "dialects/opencode/opencode_limits.h"
 #include "engine/journal/units.h"
 
 /* --- the object ------------------------------------------------------------------- */

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/opencode/opencode.h"
+#include "dialects/opencode/opencode_limits.h"
 
 /* One PTY, or all of a directory. */
 struct removal {

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/opencode/oc_body_decode.h"
 #include "dialects/opencode/oc_message.h"
+#include "dialects/opencode/opencode_limits.h"
 
 struct oc_shell_run {
     struct call call;

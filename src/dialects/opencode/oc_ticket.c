@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/opencode/opencode_limits.h"
 
 struct oc_ticket {
     struct list link;

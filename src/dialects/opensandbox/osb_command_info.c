@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
+#include "dialects/opensandbox/opensandbox_limits.h"
 #include "dialects/opensandbox/osb.h"
 #include "dialects/opensandbox/osb_terminal.h"
 

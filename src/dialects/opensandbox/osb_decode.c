@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/opensandbox/opensandbox_limits.h"
 #include "dialects/opensandbox/osb.h"
 #include "dialects/opensandbox/osb_expand_path.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/limits.h"
+#include "dialects/opensandbox/opensandbox_limits.h"
 #include "transport/sse.h"
 
 /* The flags added to the offset in an eid: a bit for each stream, twice. */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/opensandbox/opensandbox_limits.h"
 #include "dialects/opensandbox/osb.h"
 #include "dialects/opensandbox/osb_terminal.h"
 #include "engine/session/session.h"

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/text.h"
+#include "dialects/opensandbox/opensandbox_limits.h"
 
 /* The first byte that ends a line; NULL: none. */
 static const char *find_end(const char *bytes, size_t len)

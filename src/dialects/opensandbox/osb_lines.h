@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "dialects/opensandbox/opensandbox_limits.h"
 
 struct lines {
     struct buf part; /* of a line that has not ended */

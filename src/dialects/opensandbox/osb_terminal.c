@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/request_checks.h"
+#include "dialects/opensandbox/opensandbox_limits.h"
 #include "dialects/opensandbox/osb_frame.h"
 
 #define FRAME_BYTES 32768    /* of output, as in execd */

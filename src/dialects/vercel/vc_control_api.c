@@ -7,11 +7,9 @@
  * dialects.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 
-#include "base/mem.h"
 #include "dialects/vercel/vercel.h"
 
 #define REGION "local"
@@ -94,6 +92,16 @@ static void reply_sandbox(struct http_request *rq, const struct vc_sandbox *b, b
         json_kbool(&o, "resumed", resumed);
     }
     write_routes(&o);
+    dialect_reply_send(rq, 200, &o);
+}
+
+static void reply_removed(struct http_request *rq, const struct vc_sandbox *b)
+{
+    struct vercel *v = vc_of(rq);
+    struct json_out o = dialect_reply_open(&v->base);
+
+    json_key(&o, "sandbox");
+    write_sandbox(&o, b, v->cwd);
     dialect_reply_send(rq, 200, &o);
 }
 
@@ -250,81 +258,52 @@ void vc_session_extend(struct http_request *rq)
 
 /* --- stopping ------------------------------------------------------------------------------- */
 
-struct vc_control_api_stopping {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    struct vercel *vercel;
+struct vc_stop {
+    struct call call;
     char session[BOX_SESSION_BYTES + 1];
     size_t left;  /* commands that are being terminated, plus one for the loop that counts them */
     bool removed; /* remove the sandbox with them */
 };
 
-static void stopping_free(struct pending *p)
-{
-    pending_fini(p);
-    free(list_entry(p, struct vc_control_api_stopping, pending));
-}
-
 /* The grace period ends soon. */
-static const struct pending_kind stopping_kind = {.drain = NULL, .free = stopping_free};
+static const struct call_kind stop_kind = {.stays = true};
 
-static void stopping_on_disconnect(void *user)
+static void on_ended(void *arg, struct process *p, const struct survivors *survivors)
 {
-    ((struct vc_control_api_stopping *)user)->rq = NULL;
-}
-
-/* The permanent sandbox is only stopped. */
-static void reply_removed(struct vc_control_api_stopping *s, struct vc_sandbox *b)
-{
-    struct json_out o = dialect_reply_open(&s->vercel->base);
-
-    json_key(&o, "sandbox");
-    write_sandbox(&o, b, s->vercel->cwd);
-    if (strcmp(b->name, BOX_LOCAL) != 0)
-        vc_sandbox_remove(&s->vercel->boxes, b);
-    dialect_reply_send(s->rq, 200, &o);
-}
-
-static void stopping_one_less(struct vc_control_api_stopping *s)
-{
+    struct vc_stop *s = arg;
+    struct vercel *v = (struct vercel *)s->call.base;
     struct vc_sandbox *b;
+    struct http_request *rq;
+    bool removed = s->removed;
 
+    (void)p, (void)survivors;
     if (--s->left > 0)
         return;
-    b = vc_sandbox_of_session(&s->vercel->boxes, s->session);
-    if (s->rq != NULL && b == NULL)
-        vc_refuse(s->rq, 410, "sandbox_stopped", "it has been removed in the meantime");
-    else if (s->rq != NULL && s->removed)
-        reply_removed(s, b);
-    else if (s->rq != NULL)
-        reply_session(s->rq, b);
-    else if (s->removed && b != NULL && strcmp(b->name, BOX_LOCAL) != 0)
-        vc_sandbox_remove(&s->vercel->boxes, b);
-    stopping_free(&s->pending);
-}
-
-static void on_ended(void *arg, struct process *p, const struct survivors *left)
-{
-    (void)p, (void)left;
-    stopping_one_less(arg);
+    b = vc_sandbox_of_session(&v->boxes, s->session);
+    rq = call_end(&s->call);
+    if (rq != NULL && b == NULL)
+        vc_refuse(rq, 410, "sandbox_stopped", "it has been removed in the meantime");
+    else if (rq != NULL && !removed)
+        reply_session(rq, b);
+    else if (rq != NULL)
+        reply_removed(rq, b);
+    /* The permanent sandbox is only stopped. */
+    if (removed && b != NULL && strcmp(b->name, BOX_LOCAL) != 0)
+        vc_sandbox_remove(&v->boxes, b);
 }
 
 /* Terminates what was started in this session. Others may share the daemon, so it keeps running. */
 static void stop(struct http_request *rq, struct vc_sandbox *b, bool removed)
 {
     struct vercel *v = vc_of(rq);
-    struct vc_control_api_stopping *s = hf_xalloc(sizeof *s);
+    struct vc_stop *s = call_begin(rq, &stop_kind, sizeof *s);
     struct process *p = NULL;
 
-    s->rq = rq;
-    s->vercel = v;
     s->left = 1;
     s->removed = removed;
     memcpy(s->session, b->session, sizeof s->session);
     if (!b->stopped)
         vc_sandbox_stop(&v->boxes, b);
-    pending_init(&s->pending, &v->base.pending, &stopping_kind);
-    http_set_user(rq, s, stopping_on_disconnect);
     while ((p = engine_next_all(v->base.engine, p)) != NULL) {
         struct process_view view;
 
@@ -334,7 +313,7 @@ static void stop(struct http_request *rq, struct vc_sandbox *b, bool removed)
             process_terminate(p, -1, "api", on_ended, s);
         }
     }
-    stopping_one_less(s);
+    on_ended(s, NULL, NULL);
 }
 
 void vc_session_stop(struct http_request *rq)

@@ -14,90 +14,74 @@
 #include "base/mem.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/common/spawn_decode.h"
+#include "dialects/vercel/vercel_limits.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 /* --- commands ---------------------------------------------------------------------------- */
 
-struct vc_decode_body {
-    const char *command, *cwd;
-    json_t *args, *env;
-    bool sudo, wait, logs;
-    int64_t timeout_ms, rows, cols;
-};
-
 #define FIELD(n, k, m, ...)                                                                        \
-    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct vc_decode_body, m),            \
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct vc_command, m),                \
            .nullable = true, __VA_ARGS__)
 #define FIELDS_OF_BOTH                                                                             \
-    FIELD("command", STR, command, .required = true, .min = 1), FIELD("cwd", STR, cwd),            \
-        FIELD("args", ARRAY, args)
+    SPEC_FIELD("command", STR, spec.command, .required = true, .min = 1),                          \
+        SPEC_FIELD("cwd", STR, spec.cwd), SPEC_FIELD("args", ARRAY, args)
 
 static const struct json_field command_fields[] = {
     FIELDS_OF_BOTH,
-    FIELD("env", OBJECT, env),
+    FIELD("env", OBJECT, given),
     FIELD("sudo", BOOL, sudo),
     FIELD("wait", BOOL, wait),
     FIELD("logs", BOOL, logs),
-    FIELD("timeout", INT, timeout_ms, .max = LIMIT_DURATION_MS),
+    SPEC_FIELD("timeout", INT, spec.timeout_ms, .max = LIMIT_DURATION_MS),
 };
 /* A window whose size the client does not know has none. */
 static const struct json_field start_fields[] = {
     FIELDS_OF_BOTH,
-    FIELD("env", ARRAY, env),
-    FIELD("rows", INT, rows, .max = TERMINAL_SIZE_MAX),
-    FIELD("cols", INT, cols, .max = TERMINAL_SIZE_MAX),
+    FIELD("env", ARRAY, given),
+    SPEC_FIELD("rows", INT, spec.rows, .max = TERMINAL_SIZE_MAX),
+    SPEC_FIELD("cols", INT, spec.cols, .max = TERMINAL_SIZE_MAX),
 };
-
-static int decode_start(struct vc_command *c, const struct vc_decode_body *b, struct hf_error *err)
-{
-    struct spawn_spec *s = &c->spec;
-    int rc = spawn_request_args(b->args, &c->args, &s->arg_count, err);
-
-    if (rc < 0 || (rc = spawn_request_env(c->variables, &c->env, &s->env_count, err)) < 0)
-        return rc;
-    s->args = c->args;
-    s->env = c->env;
-    s->command = b->command;
-    s->cwd = b->cwd != NULL && b->cwd[0] != '\0' ? b->cwd : NULL;
-    return 0;
-}
 
 static void command_init(struct vc_command *c, const json_t *own)
 {
     *c = (struct vc_command){0};
-    spec_init(&c->spec);
+    spec_body_init(&c->body);
     c->variables = own != NULL ? json_copy((json_t *)(uintptr_t)own) : json_object();
+    c->body.env = c->variables;
 }
 
-/* A timeout kills at once, as in the original: clients expect 137. */
+static int command_decode(struct vc_command *c, const json_t *body, const struct json_field *fields,
+                          size_t count, struct hf_error *err)
+{
+    struct spawn_spec *s = &c->body.spec;
+    int rc = spec_body_decode(&c->body, body, fields, count, err);
+
+    if (s->cwd != NULL && s->cwd[0] == '\0')
+        s->cwd = NULL;
+    return rc;
+}
+
 int vc_decode_command(struct vc_command *c, const json_t *body, const json_t *own,
                       struct hf_error *err)
 {
-    struct vc_decode_body b = {0};
+    json_t *env = json_object_get(body, "env");
     int rc;
 
     command_init(c, own);
-    rc = json_decode_known(body, command_fields, COUNT(command_fields), &b, err);
-    if (rc < 0)
-        return rc;
-    if (b.env != NULL)
-        json_object_update(c->variables, b.env);
-    c->wait = b.wait;
-    c->logs = b.logs;
-    c->sudo = b.sudo;
-    c->spec.stdin_mode = STDIN_NULL;
-    c->spec.timeout_ms = b.timeout_ms;
-    if (b.timeout_ms > 0)
-        c->spec.grace_ms = 0;
-    c->spec.source = SOURCE_AGENT;
-    return decode_start(c, &b, err);
+    if (json_is_object(env))
+        json_object_update(c->variables, env);
+    rc = command_decode(c, body, command_fields, COUNT(command_fields), err);
+    c->body.spec.stdin_mode = STDIN_NULL;
+    if (c->body.spec.timeout_ms > 0)
+        c->body.spec.grace_ms = 0;
+    c->body.spec.source = SOURCE_AGENT;
+    return rc;
 }
 
 void vc_command_fini(struct vc_command *c)
 {
-    free(c->args);
-    free(c->env);
+    spec_body_fini(&c->body);
     json_decref(c->variables);
 }
 
@@ -135,20 +119,23 @@ static int add_variables(json_t *to, const json_t *list, struct hf_error *err)
 static int decode_terminal(struct vc_command *c, const json_t *frame, const json_t *own,
                            struct hf_error *err)
 {
-    struct vc_decode_body b = {0};
+    struct spawn_spec *s = &c->body.spec;
+    int64_t rows, cols;
     int rc;
 
     command_init(c, own);
-    rc = json_decode_known(frame, start_fields, COUNT(start_fields), &b, err);
-    if (rc < 0 || (rc = add_variables(c->variables, b.env, err)) < 0)
+    rows = s->rows;
+    cols = s->cols;
+    rc = add_variables(c->variables, json_object_get(frame, "env"), err);
+    if (rc < 0 || (rc = command_decode(c, frame, start_fields, COUNT(start_fields), err)) < 0)
         return rc;
-    c->spec.pty = true;
-    if (b.rows > 0 && b.cols > 0) {
-        c->spec.rows = b.rows;
-        c->spec.cols = b.cols;
+    s->pty = true;
+    if (s->rows <= 0 || s->cols <= 0) {
+        s->rows = rows;
+        s->cols = cols;
     }
-    c->spec.source = SOURCE_USER_SHELL;
-    return decode_start(c, &b, err);
+    s->source = SOURCE_USER_SHELL;
+    return 0;
 }
 
 static int decode_size(struct vc_frame *f, struct hf_error *err)

@@ -11,15 +11,14 @@
 #include <limits.h>
 
 #include "base/json.h"
-#include "engine/spawn/spec.h"
+#include "dialects/common/spec_decode.h"
 
 /* A command or a terminal. The spec borrows from the decoded tree and from here: keep both until
  * engine_spawn() has returned. */
 struct vc_command {
-    struct spawn_spec spec;
-    const char **args;
-    struct spec_env *env;
-    json_t *variables; /* the sandbox's and the command's merged */
+    struct spec_body body;
+    json_t *variables;   /* the sandbox's and the command's merged */
+    const json_t *given; /* the command's own */
     bool wait, logs, sudo;
 };
 /* `own`: variables of the sandbox, or NULL. Call vc_command_fini() in either case. */

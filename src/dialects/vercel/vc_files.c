@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vc_files.c - fs/mkdir and fs/read
+ * vc_files.c - fs/mkdir, fs/read, and fs/write: files as a gzipped tar, unpacked below the
+ * directory in x-cwd
  *
- * A short-lived process does the work (file_op.h), as the user of plain commands. Layer: dialects.
+ * A short-lived process does the work (file_op.h), as the user of plain commands. A body is read as
+ * fast as that process accepts it, so nothing is buffered here. Layer: dialects.
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
 #include "dialects/common/collect.h"
 #include "dialects/common/file_op.h"
+#include "dialects/common/file_read.h"
+#include "dialects/common/stdin_feed.h"
 #include "dialects/vercel/vercel.h"
-#include "engine/stream/viewer.h"
 
 #define REASON_BYTES 4096 /* of its error message */
 
@@ -48,60 +48,41 @@ void vc_file_error(struct http_request *rq, const char *text, size_t len)
 
 /* --- mkdir ------------------------------------------------------------------------------- */
 
-struct vc_files_call {
-    struct pending pending;
-    struct http_request *rq; /* NULL: no client waits for the reply */
-    struct collect *collect;
+struct vc_mkdir {
+    struct call call;
+    struct collect *collect; /* NULL: it has ended */
 };
 
-static void call_done(struct vc_files_call *c)
+static void mkdir_release(struct call *c)
 {
-    pending_fini(&c->pending);
-    free(c);
+    if (((struct vc_mkdir *)c)->collect != NULL)
+        collect_free(((struct vc_mkdir *)c)->collect);
 }
 
-static void call_free(struct pending *p)
-{
-    struct vc_files_call *c = list_entry(p, struct vc_files_call, pending);
+/* It ends in a moment, and completes although its client disconnects. */
+static const struct call_kind mkdir_kind = {.release = mkdir_release, .stays = true};
 
-    collect_free(c->collect);
-    call_done(c);
+static void mkdir_failed(void *arg, const struct hf_error *err)
+{
+    struct vc_mkdir *m = arg;
+
+    m->collect = NULL;
+    call_fail(&m->call, err);
 }
 
-/* It ends in a moment. */
-static const struct pending_kind call_kind = {.drain = NULL, .free = call_free};
-
-/* The operation completes all the same, and its helper is dropped afterwards. */
-static void call_on_disconnect(void *user)
+static void mkdir_done(void *arg, const struct collected *all)
 {
-    ((struct vc_files_call *)user)->rq = NULL;
-}
+    struct vc_mkdir *m = arg;
+    struct http_request *rq = call_detach(&m->call);
 
-static void call_failed(void *arg, const struct hf_error *err)
-{
-    struct vc_files_call *c = arg;
-
-    if (c->rq != NULL)
-        vc_error(c->rq, err);
-    call_done(c);
-}
-
-static void call_ended(void *arg, const struct collected *all)
-{
-    struct vc_files_call *c = arg;
-    struct json_out o;
-
-    if (c->rq != NULL && all->exit->exit_code == 0) {
-        o = dialect_reply_open(dialect_base_of(c->rq));
-        dialect_reply_send(c->rq, 200, &o);
-    } else if (c->rq != NULL) {
-        vc_file_error(c->rq, buf_data(all->err), all->err->len);
-    }
+    m->collect = NULL;
+    call_end(&m->call);
+    if (rq != NULL && all->exit->exit_code == 0)
+        vc_reply_nothing(rq);
+    else if (rq != NULL)
+        vc_file_error(rq, buf_data(all->err), all->err->len);
     process_forget(all->process);
-    call_done(c);
 }
-
-static const struct collect_ops call_ops = {.failed = call_failed, .done = call_ended};
 
 /* False: replied. */
 static bool decode_path(struct http_request *rq, char path[PATH_MAX])
@@ -119,199 +100,148 @@ static bool decode_path(struct http_request *rq, char path[PATH_MAX])
 
 void vc_mkdir(struct http_request *rq)
 {
-    struct vercel *v = vc_of(rq);
+    static const struct collect_ops ops = {.failed = mkdir_failed, .done = mkdir_done};
     const char *args[FILE_OP_ARGS];
     struct hf_error err = {0};
     struct spawn_spec spec;
     char path[PATH_MAX];
-    struct vc_files_call *c;
+    struct vc_mkdir *m;
 
     if (!decode_path(rq, path))
         return;
-    c = hf_xalloc(sizeof *c);
-    c->rq = rq;
-    pending_init(&c->pending, &v->base.pending, &call_kind);
-    http_set_user(rq, c, call_on_disconnect);
+    m = call_begin(rq, &mkdir_kind, sizeof *m);
     file_op_spec(&spec, args, NULL, "mkdir", path, NULL);
-    if (collect_start(v->base.engine, &spec, REASON_BYTES, &call_ops, c, &c->collect, &err) == 0)
-        return;
-    http_set_user(rq, NULL, NULL);
-    call_done(c);
-    vc_error(rq, &err);
-}
-
-/* --- read -------------------------------------------------------------------------------- */
-
-struct vc_files_download {
-    struct pending pending;
-    struct http_request *rq;  /* until the first byte */
-    struct http_stream *http; /* from then on */
-    struct process *process;  /* referenced; NULL until it was started */
-    struct viewer *viewer;
-    struct buf reason; /* the error message */
-};
-
-static void download_free(struct pending *p)
-{
-    struct vc_files_download *d = list_entry(p, struct vc_files_download, pending);
-
-    viewer_detach(d->viewer);
-    process_unref(d->process);
-    buf_fini(&d->reason);
-    pending_fini(p);
-    free(d);
-}
-
-/* No client reads the rest: end the reader too. */
-static void download_give_up(struct vc_files_download *d)
-{
-    if (d->process != NULL)
-        file_op_end(d->process);
-    download_free(&d->pending);
-}
-
-/* Reading may be retried. */
-static void download_drain(struct pending *p)
-{
-    struct vc_files_download *d = list_entry(p, struct vc_files_download, pending);
-
-    if (d->http != NULL)
-        http_stream_abort(d->http);
-    else if (d->process == NULL)
-        return; /* it is being started; its callback replies soon */
-    else if (d->rq != NULL)
-        vc_refuse(d->rq, 503, "shutting_down",
-                  "the daemon is shutting down; try again in a moment");
-    download_give_up(d);
-}
-
-static const struct pending_kind download_kind = {.drain = download_drain, .free = download_free};
-
-static void download_on_room(void *arg)
-{
-    viewer_pump(((struct vc_files_download *)arg)->viewer);
-}
-
-static void download_on_disconnect(void *arg)
-{
-    struct vc_files_download *d = arg;
-
-    d->rq = NULL;
-    if (d->process != NULL)
-        download_give_up(d);
-}
-
-static const struct http_stream_ops http_ops = {.on_drain = download_on_room,
-                                                .on_disconnect = download_on_disconnect};
-
-static bool download_ready(void *arg)
-{
-    struct vc_files_download *d = arg;
-
-    return d->http == NULL || http_stream_ready(d->http);
-}
-
-static void download_write(struct vc_files_download *d, const char *bytes, size_t len)
-{
-    struct iovec iov = {(void *)(uintptr_t)bytes, len};
-
-    if (len > 0)
-        http_stream_write(d->http, &iov, 1);
-}
-
-/* The first line reports whether the file could be opened; only then can the reply be a success. */
-static void download_head(struct vc_files_download *d, const struct slice *s)
-{
-    const char *end = memchr(s->bytes, '\n', s->len);
-    size_t n = end != NULL ? (size_t)(end - s->bytes) + 1 : s->len;
-
-    if (end == NULL)
-        return;
-    d->http = http_stream_start(d->rq, 200, "application/octet-stream", &http_ops, d);
-    d->rq = NULL;
-    download_write(d, s->bytes + n, s->len - n);
-}
-
-static void download_bytes(void *arg, const struct slice *s)
-{
-    struct vc_files_download *d = arg;
-
-    if (s->stream == STREAM_STDERR) {
-        if (d->reason.len + s->len <= REASON_BYTES)
-            buf_put(&d->reason, s->bytes, s->len);
-    } else if (d->http == NULL) {
-        download_head(d, s);
-    } else {
-        download_write(d, s->bytes, s->len);
-    }
-}
-
-static void download_gap(void *arg, uint64_t from, uint64_t to)
-{
-    (void)arg, (void)from, (void)to; /* a lossless viewer from 0 on misses nothing */
-}
-
-static void download_exited(void *arg, const struct exit_record *x)
-{
-    struct vc_files_download *d = arg;
-    struct process *p = process_ref(d->process);
-
-    if (d->http != NULL && x->exit_code == 0)
-        http_stream_end(d->http);
-    else if (d->http != NULL)
-        http_stream_abort(d->http); /* half a file must not appear complete */
-    else
-        vc_file_error(d->rq, buf_data(&d->reason), d->reason.len);
-    download_free(&d->pending);
-    process_forget(p);
-    process_unref(p);
-}
-
-static const struct viewer_ops viewer_ops = {
-    .ready = download_ready,
-    .bytes = download_bytes,
-    .gap = download_gap,
-    .exited = download_exited,
-};
-
-static void download_on_spawned(void *arg, struct process *p, const struct hf_error *why)
-{
-    const struct viewer_options o = viewer_own(0);
-    struct vc_files_download *d = arg;
-    struct hf_error err = {0};
-
-    if (p != NULL)
-        d->process = process_ref(p);
-    if (d->rq == NULL) {
-        download_give_up(d);
-    } else if (p == NULL) {
-        vc_error(d->rq, why);
-        download_free(&d->pending);
-    } else if (viewer_attach(p, &o, &viewer_ops, d, &d->viewer, &err) < 0) {
-        vc_error(d->rq, &err);
-        download_give_up(d);
-    }
+    if (collect_start(m->call.base->engine, &spec, REASON_BYTES, &ops, m, &m->collect, &err) < 0)
+        mkdir_failed(m, &err);
 }
 
 void vc_read(struct http_request *rq)
 {
-    struct vercel *v = vc_of(rq);
-    const char *args[FILE_OP_ARGS];
+    char path[PATH_MAX];
+
+    if (decode_path(rq, path))
+        file_read_begin(rq, NULL, path, vc_file_error,
+                        "the daemon is shutting down; try again in a moment");
+}
+
+/* --- write ------------------------------------------------------------------------------- */
+
+struct vc_upload {
+    struct call call;
+    struct stdin_feed feed; /* its process is NULL until it was started */
+    struct exit_waiter exit;
+};
+
+static void upload_release(struct call *c)
+{
+    struct vc_upload *u = (struct vc_upload *)c;
+
+    stdin_feed_fini(&u->feed);
+    exit_waiter_cancel(&u->exit);
+}
+
+static void upload_leave(struct call *c)
+{
+    file_op_end(((struct vc_upload *)c)->feed.process);
+}
+
+/* Writing it again gives the same result, so the client may try the next worker. */
+static void upload_drain(struct call *c)
+{
+    struct http_request *rq = call_detach(c);
+
+    if (rq != NULL)
+        vc_refuse(rq, 503, "shutting_down",
+                  "the daemon is shutting down; send it again in a moment");
+    if (c->kind->stays)
+        return; /* it is being started, and ends once it has */
+    upload_leave(c);
+    call_end(c);
+}
+
+static const struct call_kind starting_kind = {
+    .release = upload_release, .drain = upload_drain, .stays = true};
+static const struct call_kind upload_kind = {
+    .release = upload_release, .disconnected = upload_leave, .drain = upload_drain};
+
+/* Its output is short, and kept whole. */
+static void upload_on_exit(void *arg, struct process *p)
+{
+    struct vc_upload *u = arg;
+    struct http_request *rq = call_detach(&u->call);
+    struct journal *j = process_journal(p);
+    struct slice s = journal_slice(j, journal_first(j), REASON_BYTES);
+    struct process_view v;
+
+    process_view(p, &v);
+    if (v.exit->exit_code == 0)
+        vc_reply_nothing(rq);
+    else
+        vc_file_error(rq, s.bytes, s.stream == STREAM_STDERR ? s.len : 0);
+    process_ref(p);
+    call_end(&u->call);
+    process_forget(p);
+    process_unref(p);
+}
+
+/* A process that stops reading has failed, and its exit gives the reason. */
+static size_t upload_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
+{
+    return stdin_feed_take(&((struct vc_upload *)http_user(rq))->feed, bytes, len, last);
+}
+
+static void upload_on_room(void *arg)
+{
+    http_body_resume(((struct vc_upload *)arg)->call.rq);
+}
+
+static void upload_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+{
+    struct vc_upload *u = arg;
+
+    if (p == NULL) {
+        call_fail(&u->call, err);
+        return;
+    }
+    u->call.kind = &upload_kind;
+    stdin_feed_bind(&u->feed, p);
+    if (u->call.rq == NULL) {
+        upload_leave(&u->call);
+        call_end(&u->call);
+        return;
+    }
+    process_wait_exit(p, &u->exit);
+    http_body_stream(u->call.rq, upload_on_body);
+}
+
+/* NULL: replied. */
+static const char *target(struct http_request *rq)
+{
+    const char *dir = http_header(rq, "x-cwd");
+
+    if (dir == NULL || dir[0] == '\0')
+        return vc_of(rq)->cwd;
+    if (dir[0] == '/')
+        return dir;
+    vc_refuse(rq, 400, "bad_request", "the header x-cwd must be an absolute directory");
+    return NULL;
+}
+
+void vc_write(struct http_request *rq)
+{
+    const char *dir = vc_session(rq) == NULL ? NULL : target(rq), *args[FILE_OP_ARGS];
     struct hf_error err = {0};
     struct spawn_spec spec;
-    char path[PATH_MAX];
-    struct vc_files_download *d;
+    struct vc_upload *u;
 
-    if (!decode_path(rq, path))
+    if (dir == NULL)
         return;
-    d = hf_xalloc(sizeof *d);
-    d->rq = rq;
-    pending_init(&d->pending, &v->base.pending, &download_kind);
-    http_set_user(rq, d, download_on_disconnect);
-    file_op_spec(&spec, args, NULL, "read", path, NULL);
-    if (engine_spawn(v->base.engine, &spec, download_on_spawned, d, &err) == 0)
-        return;
-    http_set_user(rq, NULL, NULL);
-    download_free(&d->pending);
-    vc_error(rq, &err);
+    u = call_begin(rq, &starting_kind, sizeof *u);
+    stdin_feed_init(&u->feed, upload_on_room, u);
+    list_init(&u->exit.link);
+    u->exit.fn = upload_on_exit;
+    u->exit.arg = u;
+    file_op_spec(&spec, args, NULL, "untar", dir, NULL);
+    if (engine_spawn(u->call.base->engine, &spec, upload_on_spawned, u, &err) < 0)
+        upload_on_spawned(u, NULL, &err);
 }

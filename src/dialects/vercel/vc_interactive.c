@@ -7,14 +7,13 @@
  * verify it, and no holder of fewer rights can forge one. Layer: dialects.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/limits.h"
 #include "base/text.h"
 #include "dialects/vercel/vercel.h"
+#include "dialects/vercel/vercel_limits.h"
 #include "transport/auth.h"
 
 #define DIGEST_TEXT 64

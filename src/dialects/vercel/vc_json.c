@@ -6,7 +6,6 @@
  * substitute runs in its place, with the requested name and arguments in its metadata. Layer:
  * dialects.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -4,11 +4,9 @@
  */
 #include "dialects/vercel/vc_lines.h"
 
-#include <string.h>
-
 #include "base/json.h"
-#include "base/limits.h"
 #include "base/text.h"
+#include "dialects/vercel/vercel_limits.h"
 
 static void put_line(struct buf *out, bool is_stderr, const char *bytes, size_t len)
 {
@@ -23,49 +21,38 @@ static void put_line(struct buf *out, bool is_stderr, const char *bytes, size_t 
     buf_fini(&line);
 }
 
-/* Writes as many whole characters as there are, in lines of limited length; returns the number of
- * bytes consumed. */
-static size_t put_whole(struct buf *out, bool is_stderr, const char *bytes, size_t len)
+/* Whole characters, in lines of limited length. */
+static void put_whole(struct buf *out, bool is_stderr, const struct buf *text)
 {
-    size_t at = 0;
+    const char *bytes = buf_data(text);
+    size_t at = 0, n;
 
-    while (at < len) {
-        size_t n = len - at < LIMIT_VERCEL_LINE_BYTES ? len - at : LIMIT_VERCEL_LINE_BYTES;
-
-        n -= utf8_open_tail(bytes + at, n);
-        if (n == 0)
-            break;
+    for (; at < text->len; at += n) {
+        n = text->len - at < LIMIT_VERCEL_LINE_BYTES ? text->len - at : LIMIT_VERCEL_LINE_BYTES;
+        if (at + n < text->len)
+            n -= utf8_open_tail(bytes + at, n);
         put_line(out, is_stderr, bytes + at, n);
-        at += n;
     }
-    return at;
 }
 
 void vc_lines_put(struct vc_lines *l, bool is_stderr, const char *bytes, size_t len,
                   struct buf *out)
 {
-    size_t *had = &l->open_len[is_stderr], at;
-    struct buf joined = {0};
+    struct buf text = {0};
 
-    if (*had > 0) {
-        buf_put(&joined, l->open[is_stderr], *had);
-        buf_put(&joined, bytes, len);
-        bytes = buf_data(&joined);
-        len = joined.len;
-    }
-    at = put_whole(out, is_stderr, bytes, len);
-    *had = len - at;
-    if (*had > 0)
-        memcpy(l->open[is_stderr], bytes + at, *had);
-    buf_fini(&joined);
+    whole_text_feed(&l->text, is_stderr, bytes, len, &text);
+    put_whole(out, is_stderr, &text);
+    buf_fini(&text);
 }
 
 void vc_lines_end(struct vc_lines *l, struct buf *out)
 {
     for (int i = 0; i < 2; i++) {
-        if (l->open_len[i] > 0)
-            put_line(out, i == 1, l->open[i], l->open_len[i]);
-        l->open_len[i] = 0;
+        struct buf rest = {0};
+
+        whole_text_end(&l->text, i == 1, &rest);
+        put_whole(out, i == 1, &rest);
+        buf_fini(&rest);
     }
 }
 

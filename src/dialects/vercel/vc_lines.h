@@ -9,13 +9,10 @@
 #ifndef HF_DIALECTS_VERCEL_VC_LINES_H
 #define HF_DIALECTS_VERCEL_VC_LINES_H
 
-#include <stdbool.h>
-
-#include "base/buf.h"
+#include "dialects/common/whole_text.h"
 
 struct vc_lines {
-    char open[2][4]; /* of stdout and of stderr */
-    size_t open_len[2];
+    struct whole_text text;
 };
 
 /* {0} is a valid initial state. */

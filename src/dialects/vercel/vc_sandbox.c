@@ -13,6 +13,7 @@
 #include "base/crypto.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/vercel/vercel_limits.h"
 #include "engine/engine.h"
 #include "engine/notes.h"
 

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/json.h"
-#include "base/limits.h"
 #include "dialects/vercel/vc_decode.h"
+#include "dialects/vercel/vercel_limits.h"
 
 struct engine;
 

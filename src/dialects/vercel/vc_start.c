@@ -7,50 +7,31 @@
  * as in a shell. The command keeps running when its client disconnects: it can be found again.
  * Layer: dialects.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/file_op.h"
 #include "dialects/vercel/vercel.h"
+#include "dialects/vercel/vercel_limits.h"
 
 struct vc_start {
-    struct pending pending;
-    struct vercel *vercel;
-    struct http_request *rq; /* NULL: the client has disconnected */
-    json_t *body;            /* what `command` borrows from */
+    struct call call;
+    json_t *body; /* what `command` borrows from */
     struct vc_command command;
     char session[BOX_SESSION_BYTES + 1];
     bool substitute; /* the substitute is being started */
 };
 
-static void start_free(struct pending *p)
+static void start_release(struct call *c)
 {
-    struct vc_start *s = list_entry(p, struct vc_start, pending);
+    struct vc_start *s = (struct vc_start *)c;
 
     vc_command_fini(&s->command);
     json_decref(s->body);
-    pending_fini(p);
-    free(s);
 }
 
 /* The keeper replies soon, so a drain need not cut this short. */
-static const struct pending_kind start_kind = {.drain = NULL, .free = start_free};
-
-static void start_on_disconnect(void *user)
-{
-    ((struct vc_start *)user)->rq = NULL;
-}
-
-static void start_fail(struct vc_start *s, const struct hf_error *err)
-{
-    if (s->rq != NULL) {
-        http_set_user(s->rq, NULL, NULL);
-        vc_error(s->rq, err);
-    }
-    start_free(&s->pending);
-}
+static const struct call_kind start_kind = {.release = start_release, .stays = true};
 
 /*
  * Clients request all of its logs later, so it gets a large ring; but not if all running processes
@@ -74,7 +55,8 @@ static int64_t history_for(struct engine *e)
 /* A client that stopped the session in between could not terminate what did not exist yet. */
 static bool is_stopped(const struct vc_start *s)
 {
-    const struct vc_sandbox *b = vc_sandbox_of_session(&s->vercel->boxes, s->session);
+    struct vercel *v = (struct vercel *)s->call.base;
+    const struct vc_sandbox *b = vc_sandbox_of_session(&v->boxes, s->session);
 
     return b == NULL || b->stopped;
 }
@@ -82,12 +64,9 @@ static bool is_stopped(const struct vc_start *s)
 static void start_reply(struct vc_start *s, struct process *p)
 {
     const struct vc_stream_options o = {.run = true, .logs = s->command.logs};
-    struct http_request *rq = s->rq;
     bool wait = s->command.wait, stopped = is_stopped(s);
+    struct http_request *rq = call_end(&s->call);
 
-    if (rq != NULL)
-        http_set_user(rq, NULL, NULL);
-    start_free(&s->pending);
     if (stopped)
         process_terminate(p, 0, "api", NULL, NULL);
     if (rq != NULL && stopped)
@@ -105,7 +84,7 @@ static void start_substitute(struct vc_start *s, const struct hf_error *why)
 {
     bool missing = why->errno_name != NULL && strcmp(why->errno_name, "ENOENT") == 0;
     const char *args[FILE_OP_ARGS];
-    hf_autofree char *metadata = vc_substitute_metadata(&s->command.spec);
+    hf_autofree char *metadata = vc_substitute_metadata(&s->command.body.spec);
     struct spawn_spec spec;
     struct hf_error err = {0};
 
@@ -117,8 +96,8 @@ static void start_substitute(struct vc_start *s, const struct hf_error *why)
     spec.session_id = s->session;
     spec.metadata_json = metadata;
     s->substitute = true;
-    if (engine_spawn(s->vercel->base.engine, &spec, start_on_spawned, s, &err) < 0)
-        start_fail(s, &err);
+    if (engine_spawn(s->call.base->engine, &spec, start_on_spawned, s, &err) < 0)
+        call_fail(&s->call, &err);
 }
 
 static void start_on_spawned(void *arg, struct process *p, const struct hf_error *err)
@@ -127,33 +106,23 @@ static void start_on_spawned(void *arg, struct process *p, const struct hf_error
 
     if (p != NULL)
         start_reply(s, p);
-    else if (s->rq != NULL && !s->substitute && err->code == HF_E_spawn_failed)
+    else if (s->call.rq != NULL && !s->substitute && err->code == HF_E_spawn_failed)
         start_substitute(s, err);
     else
-        start_fail(s, err);
+        call_fail(&s->call, err);
 }
 
 /* --- decoding requests ---------------------------------------------------------------------- */
 
-/* Plain commands run as the daemon's own user: either that is root, or it cannot become root. */
-static bool may_be_root(struct http_request *rq, const struct vc_command *c)
+static void start_begin(struct vc_start *s)
 {
-    if (!c->sudo || dialect_base_of(rq)->host.own_uid == 0)
-        return true;
-    vc_refuse(rq, 403, "forbidden",
-              "\"sudo\" needs a daemon that runs as root; this one cannot become root");
-    return false;
-}
-
-static void start_begin(struct http_request *rq, struct vc_start *s)
-{
+    struct engine *e = s->call.base->engine;
     struct hf_error err = {0};
 
-    s->command.spec.session_id = s->session;
-    s->command.spec.history_bytes = history_for(s->vercel->base.engine);
-    http_set_user(rq, s, start_on_disconnect);
-    if (engine_spawn(s->vercel->base.engine, &s->command.spec, start_on_spawned, s, &err) < 0)
-        start_fail(s, &err);
+    s->command.body.spec.session_id = s->session;
+    s->command.body.spec.history_bytes = history_for(e);
+    if (engine_spawn(e, &s->command.body.spec, start_on_spawned, s, &err) < 0)
+        call_fail(&s->call, &err);
 }
 
 void vc_run(struct http_request *rq)
@@ -165,16 +134,15 @@ void vc_run(struct http_request *rq)
 
     if (body == NULL)
         return;
-    s = hf_xalloc(sizeof *s);
-    s->vercel = vc_of(rq);
-    s->rq = rq;
+    s = call_begin(rq, &start_kind, sizeof *s);
     s->body = body;
     memcpy(s->session, b->session, sizeof s->session);
-    pending_init(&s->pending, &s->vercel->base.pending, &start_kind);
     if (vc_decode_command(&s->command, body, b->env, &err) < 0)
-        start_fail(s, &err);
-    else if (!may_be_root(rq, &s->command))
-        start_free(&s->pending);
+        call_fail(&s->call, &err);
+    else if (s->command.sudo && s->call.base->host.own_uid != 0)
+        /* Plain commands run as the daemon's own user: if that is not root, it cannot become it. */
+        vc_refuse(call_end(&s->call), 403, "forbidden",
+                  "\"sudo\" needs a daemon that runs as root; this one cannot become root");
     else
-        start_begin(rq, s);
+        start_begin(s);
 }

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "dialects/common/console.h"
 #include "dialects/vercel/vercel.h"
+#include "dialects/vercel/vercel_limits.h"
 
 /*
  * Owned by the console from its start to its end. While a process is being started, the engine
@@ -121,11 +122,11 @@ static void terminal_start(struct vc_terminal *t, struct vc_command *start)
 
     timer_stop(t->patience);
     t->requested = t->starting = true;
-    t->rows = start->spec.rows;
-    t->cols = start->spec.cols;
-    start->spec.session_id = t->session;
+    t->rows = start->body.spec.rows;
+    t->cols = start->body.spec.cols;
+    start->body.spec.session_id = t->session;
     pending_init(&t->pending, &t->vercel->base.pending, &starting_kind);
-    if (engine_spawn(t->vercel->base.engine, &start->spec, terminal_on_spawned, t, &err) < 0)
+    if (engine_spawn(t->vercel->base.engine, &start->body.spec, terminal_on_spawned, t, &err) < 0)
         terminal_on_spawned(t, NULL, &err);
 }
 

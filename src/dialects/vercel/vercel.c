@@ -34,6 +34,13 @@ void vc_refuse(struct http_request *rq, int status, const char *code, const char
     refuse(rq, status, code, message, "");
 }
 
+void vc_reply_nothing(struct http_request *rq)
+{
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
+
+    dialect_reply_send(rq, 200, &o);
+}
+
 /* The codes that clients may know by their original names. */
 static const char *code_of(enum hf_code code)
 {

@@ -38,6 +38,7 @@ static inline struct vercel *vc_of(const struct http_request *rq)
 /* vercel.c: replies */
 void vc_error(struct http_request *rq, const struct hf_error *err); /* in the platform's format */
 void vc_refuse(struct http_request *rq, int status, const char *code, const char *message);
+void vc_reply_nothing(struct http_request *rq); /* {} */
 
 /* vercel.c: decoding requests. NULL: replied. */
 struct vc_sandbox *vc_session(struct http_request *rq); /* a running one */

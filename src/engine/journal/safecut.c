@@ -2,135 +2,113 @@
 /*
  * safecut.c - where a terminal's output may be cut
  *
- * The machine below follows the VT500 parser that xterm and xterm.js share, as far as borders are
- * concerned. What makes this possible: ESC restarts from every state, and CAN and SUB end whatever
- * was open. So although we see the output from an arbitrary point on, the state is known for
+ * term/vt parses the output, but we see it from an arbitrary point on. What makes this possible:
+ * ESC restarts from every state, and CAN and SUB end whatever was open. So the state is known for
  * certain after the first of these three. Before it, only an open string can continue for long (CSI
  * and similar sequences end at the next letter). Strings are titles, links and images, and contain
  * no line ends or bells except as their terminator, so LF, CR and BEL also count as proof that no
  * string is open. That is the one guess made here; a string that began within the held bytes is
  * known and may contain anything.
  *
- * C1 controls (a CSI of one byte) are not recognised: in UTF-8 those bytes are parts of characters.
- * Layer: engine.
+ * C1 controls (a CSI of one character) are not recognised: most terminals do not know them in
+ * UTF-8. Layer: engine.
  */
 #include "engine/journal/safecut.h"
 
 #include <stdint.h>
 
 #include "base/text.h"
+#include "term/vt.h"
 
-enum {
-    CAN = 0x18,
-    SUB = 0x1A,
-    ESC = 0x1B,
-    BEL = 0x07,
+#define BEL 0x07
+#define CAN 0x18
+#define SUB 0x1a
+#define ESC 0x1b
+
+struct cutter {
+    struct vt vt;                 /* vt.at: index in the held bytes */
+    uint64_t string_at;           /* start of the last string */
+    uint64_t shift_at, shift_end; /* of the last SS2 or SS3: the next character belongs to it */
 };
-
-enum cut_state {
-    CUT_UNKNOWN,
-    CUT_GROUND, /* between tokens */
-    CUT_CHAR_1, /* in a character, this many bytes missing */
-    CUT_CHAR_2,
-    CUT_CHAR_3,
-    CUT_ESCAPE,       /* after ESC */
-    CUT_INTERMEDIATE, /* after ESC and bytes such as ( or # */
-    CUT_SHIFT,        /* after SS2 or SS3: the character belongs to it */
-    CUT_CSI,
-    CUT_OSC,    /* BEL ends it, too */
-    CUT_STRING, /* DCS, APC, PM, SOS: some terminals end them at BEL, ours do not */
-};
-
-static enum cut_state ground_step(uint8_t b)
-{
-    if (b >= 0xC2 && b <= 0xDF)
-        return CUT_CHAR_1;
-    if (b >= 0xE0 && b <= 0xEF)
-        return CUT_CHAR_2;
-    if (b >= 0xF0 && b <= 0xF4)
-        return CUT_CHAR_3;
-    return CUT_GROUND; /* ASCII, or a stray byte that stands for itself */
-}
-
-static enum cut_state escape_step(uint8_t b)
-{
-    switch (b) {
-    case '[': return CUT_CSI;
-    case ']': return CUT_OSC;
-    case 'P': /* DCS */
-    case 'X': /* SOS */
-    case '^': /* PM */
-    case '_': /* APC */ return CUT_STRING;
-    case 'N': /* SS2 */
-    case 'O': /* SS3 */ return CUT_SHIFT;
-    default: return b >= 0x20 && b <= 0x2F ? CUT_INTERMEDIATE : CUT_GROUND;
-    }
-}
 
 static bool is_continuation(uint8_t b)
 {
     return (b & 0xC0) == 0x80;
 }
 
-/* Inside an escape or CSI sequence: controls are executed, and the sequence continues. */
-static enum cut_state sequence_step(enum cut_state s, uint8_t b)
+/* --- the parser ------------------------------------------------------------------- */
+
+/* Without it, the parser would skip text and not know where its characters are. */
+static void on_text(void *arg, const char *ascii, size_t len)
 {
-    if (b < 0x20 || b == 0x7F)
-        return s;
-    if (b >= 0x80)
-        return ground_step(b); /* interrupted by a character */
-    if (s == CUT_ESCAPE)
-        return escape_step(b);
-    if (s == CUT_INTERMEDIATE)
-        return b < 0x30 ? s : CUT_GROUND;
-    return b < 0x40 ? s : CUT_GROUND;
+    (void)arg;
+    (void)ascii;
+    (void)len;
 }
 
-static enum cut_state cut_step(enum cut_state s, uint8_t b)
+static void on_esc(void *arg, const struct vt *v, uint32_t id)
 {
-    if (b == ESC)
-        return CUT_ESCAPE;
-    if (b == CAN || b == SUB)
-        return CUT_GROUND;
-    switch (s) {
-    case CUT_UNKNOWN: return b == '\n' || b == '\r' || b == BEL ? CUT_GROUND : CUT_UNKNOWN;
-    case CUT_GROUND:
-    case CUT_SHIFT: return ground_step(b);
-    case CUT_CHAR_1:
-    case CUT_CHAR_2:
-    case CUT_CHAR_3: return is_continuation(b) ? s - 1 : ground_step(b);
-    case CUT_ESCAPE:
-    case CUT_INTERMEDIATE:
-    case CUT_CSI: return sequence_step(s, b);
-    case CUT_OSC: return b == BEL ? CUT_GROUND : s;
-    case CUT_STRING: return s;
-    }
-    return s;
+    struct cutter *c = arg;
+
+    if (id != 'N' && id != 'O')
+        return;
+    c->shift_at = v->token_at;
+    c->shift_end = v->at;
 }
 
-/* Is there a border before `b`? A character may also be interrupted by another. */
-static bool is_border(enum cut_state s, uint8_t b)
+static void on_string_begin(void *arg, const struct vt *v, enum vt_string kind, uint32_t id)
 {
-    return s == CUT_GROUND || (s >= CUT_CHAR_1 && s <= CUT_CHAR_3 && !is_continuation(b));
+    struct cutter *c = arg;
+
+    (void)kind;
+    (void)id;
+    c->string_at = v->token_at;
 }
 
-struct cutter {
-    enum cut_state state;
-    size_t token;  /* start of the current token, once the state is known */
-    size_t escape; /* the last ESC */
+static const struct vt_ops ops = {
+    .text = on_text,
+    .esc = on_esc,
+    .string_begin = on_string_begin,
+    .esc_only = true,
 };
 
-static void cutter_take(struct cutter *c, size_t i, uint8_t b)
+static void cutter_feed(struct cutter *c, const uint8_t *held, size_t to)
 {
-    bool in_string = c->state == CUT_OSC || c->state == CUT_STRING;
+    vt_feed(&c->vt, &ops, c, held + c->vt.at, to - (size_t)c->vt.at);
+}
 
-    if (is_border(c->state, b) || (b == ESC && !in_string))
-        c->token = i;
-    else if (c->state == CUT_ESCAPE && b != '\\')
-        c->token = c->escape; /* it did not end a string, so it began something */
-    if (b == ESC)
-        c->escape = i;
-    c->state = cut_step(c->state, b);
+static bool is_between_tokens(const struct cutter *c)
+{
+    return !vt_is_open(&c->vt) && (c->shift_end == 0 || c->vt.at != c->shift_end);
+}
+
+/* Is there a border before `next`? A character may be interrupted by another. */
+static bool is_border(const struct cutter *c, uint8_t next)
+{
+    bool interrupts = c->vt.state == VT_GROUND && c->vt.need > 0 && !is_continuation(next);
+
+    return interrupts || is_between_tokens(c);
+}
+
+static size_t token_start(const struct cutter *c)
+{
+    const struct vt *v = &c->vt;
+
+    if (v->state == VT_ESCAPE && v->broke == VT_BROKE_STRING)
+        return (size_t)c->string_at; /* this ESC may end it */
+    if (v->state == VT_GROUND && (v->need == 0 || v->token_at == c->shift_end))
+        return (size_t)c->shift_at;
+    return (size_t)v->token_at;
+}
+
+/* --- where to cut ------------------------------------------------------------------ */
+
+/* The first byte after which the state is known; before it, anything may be open. */
+static const uint8_t *find_known(const uint8_t *p, const uint8_t *end)
+{
+    while (p < end && *p != ESC && *p != CAN && *p != SUB && *p != '\n' && *p != '\r' && *p != BEL)
+        p++;
+    return p < end ? p : NULL;
 }
 
 /* `want`, but not inside a character; if the character is incomplete, its start. */
@@ -146,18 +124,22 @@ static size_t cut_by_character(const uint8_t *held, size_t len, size_t want)
 size_t safecut_find(const void *held, size_t held_len, size_t want, bool from_start)
 {
     const uint8_t *p = held;
-    struct cutter c = {.state = from_start ? CUT_GROUND : CUT_UNKNOWN};
     size_t limit =
         held_len - want > SAFECUT_SKIP_MAX_BYTES ? want + SAFECUT_SKIP_MAX_BYTES : held_len;
+    const uint8_t *known = from_start ? NULL : find_known(p, p + limit);
+    struct cutter c = {0};
+    size_t i = want;
 
-    for (size_t i = 0; i < limit; i++) {
-        if (i >= want && is_border(c.state, p[i]))
-            return i;
-        cutter_take(&c, i, p[i]);
+    if (!from_start && known == NULL)
+        return cut_by_character(p, held_len, want);
+    if (known != NULL) {
+        c.vt.at = (uint64_t)(known - p) + (*known != ESC); /* an ESC is parsed */
+        i = want > (size_t)(known - p) ? want : (size_t)(known - p) + 1;
     }
-    if (c.state == CUT_GROUND)
-        return limit;
-    return c.state == CUT_UNKNOWN ? cut_by_character(p, held_len, want) : c.token;
+    cutter_feed(&c, p, i);
+    while (i < limit && !is_border(&c, p[i]))
+        cutter_feed(&c, p, ++i);
+    return i < limit || is_between_tokens(&c) ? i : token_start(&c);
 }
 
 size_t safecut_forward(const void *bytes, size_t len)

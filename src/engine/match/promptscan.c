@@ -72,6 +72,6 @@ bool promptscan_at_pause(const struct promptscan *s, struct promptscan_match *ou
 {
     if (s->found || !s->open)
         return false;
-    *out = (struct promptscan_match){s->open_at, s->osc.at, s->match.exit_code};
+    *out = (struct promptscan_match){s->open_at, s->osc.vt.at, s->match.exit_code};
     return true;
 }

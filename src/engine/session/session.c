@@ -336,7 +336,7 @@ const char *session_cwd(const struct session *s)
 {
     if (s->cwd != NULL)
         return s->cwd;
-    return s->shell != NULL ? s->shell->cwd : s->spec.cwd;
+    return s->shell != NULL ? s->shell->meta.cwd : s->spec.cwd;
 }
 
 struct process *session_shell(const struct session *s)
@@ -377,7 +377,8 @@ const struct session_log *session_commands(const struct session *s)
 /* A shell of the session, current or earlier, does not count as one of its processes. */
 bool session_has_process(const struct session *s, struct process *p)
 {
-    return p->session_id != NULL && strcmp(p->session_id, s->id) == 0 && p->rec.extra == NULL;
+    return p->meta.session_id != NULL && strcmp(p->meta.session_id, s->id) == 0 &&
+           p->rec.extra == NULL;
 }
 
 /* --- deletion ---------------------------------------------------------------------------- */
@@ -445,7 +446,7 @@ void session_delete(struct session *s, int64_t grace_ms, session_end_fn *done, v
     refuse_queued(s);
     list_for_each (it, tmp, &s->engine->processes) {
         struct process *p = list_entry(it, struct process, link);
-        if (p->entry == 0 || p->session_id == NULL || strcmp(p->session_id, s->id) != 0)
+        if (p->entry == 0 || p->meta.session_id == NULL || strcmp(p->meta.session_id, s->id) != 0)
             continue;
         s->ends_open++;
         s->ended += process_is_running(p);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "engine/session/session_own.h"
 #include "engine/session/session_script.h"
+#include "engine/spawn/keeper_channel.h"
 
 uint64_t session_ticks_now(void)
 {
@@ -46,8 +47,8 @@ static void send_signal(struct session *s, int signum, enum k_target target, uin
 
     if (!shell_is_alive(s))
         return;
-    if (keeper_channel_send(s->engine->line, &m, sizeof m, NULL, 0, NULL, 0, signal_on_reply, s) ==
-        0)
+    if (keeper_channel_send(s->engine->channel, &m, sizeof m, NULL, 0, NULL, 0, signal_on_reply,
+                            s) == 0)
         s->signals_open++;
 }
 

@@ -45,7 +45,7 @@ static struct session *adopt_new(struct engine *e, const json_t *o, const char *
 /* A later shell replaces an earlier one, as it was about to when the worker died. */
 static void adopt_shell(struct engine *e, struct process *p)
 {
-    json_auto_t *o = json_parse_own(p->session_json, strlen(p->session_json));
+    json_auto_t *o = json_parse_own(p->meta.session_json, strlen(p->meta.session_json));
     const char *id = json_string_value(json_object_get(o, "id"));
     uint32_t number = (uint32_t)json_integer_value(json_object_get(o, "number"));
     struct session *s;
@@ -109,7 +109,7 @@ void sessions_adopt(struct engine *e)
 
     list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
-        if (p->session_json != NULL)
+        if (p->meta.session_json != NULL)
             adopt_shell(e, p);
     }
     adopt_order(e);

@@ -5,7 +5,7 @@
 #ifndef HF_ENGINE_SESSION_SESSION_OWN_H
 #define HF_ENGINE_SESSION_SESSION_OWN_H
 
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 #include "engine/session/session.h"
 
 /* Length of a tick of /proc/PID/stat; a process that starts a tick later has a later start time. */
@@ -48,7 +48,7 @@ struct session_run {
     /* when it has ended */
     bool reported, exited;
     struct exit_record exit;
-    uint64_t drain_to[2]; /* values of process.read_bytes */
+    uint64_t drain_to[2]; /* counts of output_has_read() */
     char *cwd;
     bool shell_lost; /* it ran in a new shell because the previous one had exited by itself */
 };

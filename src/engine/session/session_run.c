@@ -62,12 +62,6 @@ void run_refuse(struct session_run *r, const struct hf_error *err)
 
 /* --- output --------------------------------------------------------------------- */
 
-static bool run_ready(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static void run_bytes(void *arg, const struct slice *s)
 {
     struct session_run *r = arg;
@@ -100,7 +94,6 @@ static void run_exited(void *arg, const struct exit_record *x)
 }
 
 static const struct viewer_ops run_ops = {
-    .ready = run_ready,
     .bytes = run_bytes,
     .gap = run_gap,
     .exited = run_exited,
@@ -120,7 +113,7 @@ bool run_is_over(const struct session_run *r)
     if (r->exited || !r->reported)
         return r->exited;
     for (int i = 0; i < 2; i++)
-        if (p->out_fd[i] >= 0 && p->read_bytes[i] < r->drain_to[i])
+        if (!output_has_read(p, i, r->drain_to[i]))
             return false;
     return viewer_offset(r->viewer) == journal_next(&p->journal);
 }
@@ -223,12 +216,8 @@ void run_report(struct session_run *r, int status, const char *cwd, size_t cwd_l
     r->exit = (struct exit_record){
         .kind = EXIT_EXITED, .exit_code = status, .code = status, .at_wall_ms = clock_wall_ms()};
     r->cwd = hf_xstrndup(cwd, cwd_len);
-    for (int i = 0; i < 2; i++) {
-        int there = 0;
-
-        if (p->out_fd[i] >= 0 && ioctl(p->out_fd[i], FIONREAD, &there) == 0)
-            r->drain_to[i] = p->read_bytes[i] + (uint64_t)there;
-    }
+    for (int i = 0; i < 2; i++)
+        r->drain_to[i] = output_written(p, i);
     session_step_later(r->session);
 }
 

@@ -24,7 +24,7 @@ _Static_assert(REPORT_MAX >= SESSION_CWD_MAX + 128, "a report is seen as a whole
 
 bool shell_is_alive(const struct session *s)
 {
-    return s->shell != NULL && process_is_running(s->shell) && !s->shell->reaped;
+    return s->shell != NULL && process_is_running(s->shell) && !exit_is_reaped(s->shell);
 }
 
 /* --- reports -------------------------------------------------------------------- */
@@ -147,8 +147,7 @@ void shell_detach(struct session *s)
     s->shell = NULL;
     p->session = NULL;
     /* After a crash, a process with this would be taken for the session's shell. */
-    free(p->session_json);
-    p->session_json = NULL;
+    meta_set_session(p, NULL);
     meta_store(p, NULL);
     if (!process_is_running(p) && p->rec.head->deleting)
         process_forget(p);
@@ -226,8 +225,7 @@ int shell_redefine(struct session *s, struct hf_error *err)
     if (p == NULL)
         return 0; /* the first shell will get it */
     write_definition(s, &definition);
-    free(p->session_json);
-    p->session_json = hf_xstrdup(buf_data(&definition));
+    meta_set_session(p, buf_data(&definition));
     buf_wipe(&definition);
     return meta_store(p, err);
 }

@@ -14,8 +14,11 @@
 
 #include "base/io.h"
 #include "base/log.h"
-#include "engine/engine_own.h"
+#include "engine/spawn/keeper_channel.h"
+#include "engine/stream/screen_own.h"
 #include "engine/stream/siding.h"
+#include "engine/stream/tty_activity_own.h"
+#include "engine/stream/viewer_own.h"
 
 /*
  * The I/O count of the worker that left the slip. That need not be the last worker, which may have
@@ -95,7 +98,7 @@ static void adopt_skip(struct engine *e, struct process *p, const struct keeper_
     int fds[] = {k->tty_fd, k->stdin_fd, k->stdout_fd, k->stderr_fd, k->side_fd, k->record_fd};
 
     if (k->exited)
-        keeper_channel_send_later(e->line, &m, sizeof m);
+        keeper_channel_send_later(e->channel, &m, sizeof m);
     else
         log_error("the record of %s cannot be read; the process keeps running unmanaged", k->id);
     p->rec.fd = -1; /* closed below */
@@ -128,13 +131,11 @@ static struct process *adopt_one(struct engine *e, const struct keeper_entry *k)
     }
     p->entry = k->entry;
     p->pid = k->pid;
-    p->tty_fd = k->tty_fd;
-    p->in_fd = k->tty_fd >= 0 ? k->tty_fd : k->stdin_fd;
-    p->out_fd[0] = k->stdout_fd;
-    p->out_fd[1] = k->stderr_fd;
+    output_accept(p, k->tty_fd, k->stdout_fd, k->stderr_fd);
+    input_accept(p, k->tty_fd >= 0 ? k->tty_fd : k->stdin_fd);
     p->side_fd = k->side_fd;
     journal_init(&p->journal, &p->rec, &e->state.head->slip, e->exact);
-    tracker_init(&p->tracker, &p->rec.head->tracker, p->rec.tracker, p->rec.head->ring_bytes);
+    screen_terminal_init(p);
     input_recover(p);
     registry_add(e, p);
     process_unref(p);
@@ -157,11 +158,10 @@ static void resume(struct process *p, const struct keeper_entry *k)
     viewer_hold_on_crash(p);
     output_start(p);
     if (!process_is_running(p)) {
-        p->reaped = true;
         /* first terminate what is left of its tree, as the last worker was about to */
         if (h->deleting)
             process_terminate(p, -1, "api", NULL, NULL);
-        exit_report(p);
+        exit_resume(p);
         return;
     }
     input_start(p);

@@ -21,8 +21,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "engine/engine_own.h"
+#include "engine/spawn/keeper_channel.h"
 #include "engine/spawn/shell_integration.h"
+#include "engine/stream/screen_own.h"
+#include "engine/stream/tty_activity_own.h"
+#include "engine/stream/viewer_own.h"
 
 struct engine_spawn {
     struct process *process;
@@ -78,32 +81,6 @@ static int check_limits(struct engine *e, const struct spawn_spec *s, struct hf_
                              "--history-dir to keep more",
                              (long long)LIMIT_JOURNAL_MAX_BYTES);
     return 0;
-}
-
-static void copy_meta(struct process *p, const struct spawn_spec *s)
-{
-    char cwd[4096];
-    size_t i;
-
-    p->command = hf_xstrdup(s->command);
-    p->arg_count = s->arg_count;
-    p->args = hf_xalloc((s->arg_count + 1) * sizeof *p->args);
-    for (i = 0; i < s->arg_count; i++)
-        p->args[i] = hf_xstrdup(s->args[i]);
-    p->cwd = hf_xstrdup(s->cwd != NULL ? s->cwd : getcwd(cwd, sizeof cwd));
-    p->tag = hf_xstrdup(s->tag);
-    p->label = hf_xstrdup(s->label);
-    p->session_id = hf_xstrdup(s->session_id);
-    p->title = hf_xstrdup(s->title);
-    p->metadata_json = hf_xstrdup(s->metadata_json);
-    p->idempotency_key = hf_xstrdup(s->idempotency_key);
-    p->request_hash = hf_xstrdup(s->request_hash);
-    p->session_json = hf_xstrdup(s->session_json);
-    p->source = s->source;
-    p->helper = s->helper;
-    p->size_policy = s->size_policy;
-    if (s->retain_ms >= 0)
-        p->retain_ms = s->retain_ms;
 }
 
 static void copy_life(struct record_head *h, const struct spawn_spec *s)
@@ -257,8 +234,8 @@ static struct process *reserve(struct engine *e, const struct spawn_spec *s, con
         return NULL;
     }
     journal_init(&p->journal, &p->rec, &e->state.head->slip, e->exact);
-    tracker_init(&p->tracker, &p->rec.head->tracker, p->rec.tracker, p->rec.head->ring_bytes);
-    copy_meta(p, s);
+    screen_terminal_init(p);
+    meta_copy(p, s);
     copy_life(p->rec.head, s);
     viewer_hold_first(p);
     if (s->input_len > 0)
@@ -276,7 +253,7 @@ static int explain(const struct engine_spawn *sp, const struct k_spawned *m, str
 {
     bool searched = sp->searched && m->error == ENOENT;
     const char *what = m->stage == K_STAGE_CWD                ? buf_data(&sp->strings)
-                       : m->stage == K_STAGE_EXEC && searched ? sp->process->command
+                       : m->stage == K_STAGE_EXEC && searched ? sp->process->meta.command
                        : m->stage == K_STAGE_EXEC ? spawn_encode_path(&sp->strings, m->path)
                                                   : "";
     static const char *const doing[] = {
@@ -300,19 +277,20 @@ static int explain(const struct engine_spawn *sp, const struct k_spawned *m, str
     return -m->error;
 }
 
-static void take_fds(struct process *p, uint32_t which, int *fds, size_t n)
+static void accept_streams(struct process *p, uint32_t which, int *fds, size_t n)
 {
     static const uint32_t order[] = {K_FD_TTY, K_FD_STDIN, K_FD_STDOUT, K_FD_STDERR, K_FD_SIDE};
-    int *const to[] = {&p->tty_fd, &p->in_fd, &p->out_fd[0], &p->out_fd[1], &p->side_fd};
+    int got[] = {-1, -1, -1, -1, -1};
     size_t i, k = 0;
 
     for (i = 0; i < K_FDS; i++)
         if ((which & order[i]) && k < n) {
-            *to[i] = fds[k];
+            got[i] = fds[k];
             fds[k++] = -1;
         }
-    if (p->tty_fd >= 0)
-        p->in_fd = p->tty_fd;
+    output_accept(p, got[0], got[2], got[3]);
+    input_accept(p, got[0] >= 0 ? got[0] : got[1]);
+    p->side_fd = got[4];
 }
 
 static void begin(struct process *p)
@@ -374,7 +352,7 @@ static void spawn_on_reply(void *arg, const void *packet, size_t len, int *fds, 
     } else {
         p->entry = m->entry;
         p->pid = m->pid;
-        take_fds(p, m->fds, fds, fd_count);
+        accept_streams(p, m->fds, fds, fd_count);
         begin(p);
         if ((size_t)__builtin_popcount(m->fds) > fd_count)
             spawn_undo(sp, m, &err);
@@ -413,8 +391,8 @@ static int send_request(struct engine *e, struct engine_spawn *sp, struct k_spaw
         fds[fd_count++] = big;
         inline_len = 0;
     }
-    return keeper_channel_send(e->line, packet, sizeof *packet, buf_data(&sp->strings), inline_len,
-                               fds, fd_count, spawn_on_reply, sp);
+    return keeper_channel_send(e->channel, packet, sizeof *packet, buf_data(&sp->strings),
+                               inline_len, fds, fd_count, spawn_on_reply, sp);
 }
 
 int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn *done, void *arg,

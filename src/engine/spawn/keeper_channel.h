@@ -26,7 +26,7 @@ struct keeper_channel_ops {
 
 struct keeper_channel *keeper_channel_new(struct loop *loop, int fd,
                                           const struct keeper_channel_ops *ops, void *arg);
-void keeper_channel_free(struct keeper_channel *l); /* fails open requests with a NULL packet */
+void keeper_channel_free(struct keeper_channel *ch); /* fails open requests with a NULL packet */
 
 /* A reply: the packet and its descriptors, which the callee takes by setting them to -1. Packet
  * NULL: no reply will come, because the worker exits; free what was kept for it and notify no
@@ -38,11 +38,11 @@ typedef void keeper_reply_fn(void *arg, const void *packet, size_t len, int *fds
  * the worker dies first, the next one finds the same situation and sends the packet again. */
 #define CHANNEL_LATER_MS 20
 #define CHANNEL_LATER_MAX 64
-void keeper_channel_send_later(struct keeper_channel *l, const void *packet, size_t len);
+void keeper_channel_send_later(struct keeper_channel *ch, const void *packet, size_t len);
 
 /* Sends a packet; its second word is the request number, which is filled in here. fn NULL: no reply
  * expected. 0 or -errno (nothing sent). */
-int keeper_channel_send(struct keeper_channel *l, void *packet, size_t len, const void *tail,
+int keeper_channel_send(struct keeper_channel *ch, void *packet, size_t len, const void *tail,
                         size_t tail_len, const int *fds, size_t fd_count, keeper_reply_fn *fn,
                         void *arg);
 

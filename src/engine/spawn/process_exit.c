@@ -13,31 +13,49 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
+#include "engine/stream/tty_activity_own.h"
+#include "keeper/keeper_proto.h"
+
+void exit_init(struct process *p)
+{
+    list_init(&p->exit.waiters);
+}
+
+void exit_fini(struct process *p)
+{
+    timer_close(p->exit.drain);
+}
+
+bool exit_is_reaped(const struct process *p)
+{
+    return p->exit.reaped;
+}
 
 static void fill_from_status(struct exit_record *x, const struct process *p)
 {
-    if (p->status == K_STATUS_LOST) {
+    if (p->exit.status == K_STATUS_LOST) {
         x->kind = EXIT_LOST;
         x->code = x->exit_code = -1;
-    } else if (WIFSIGNALED(p->status)) {
+    } else if (WIFSIGNALED(p->exit.status)) {
         x->kind = EXIT_SIGNALED;
-        x->signum = WTERMSIG(p->status);
+        x->signum = WTERMSIG(p->exit.status);
         x->code = -1;
         x->exit_code = 128 + x->signum;
-        x->core_dumped = WCOREDUMP(p->status);
+        x->core_dumped = WCOREDUMP(p->exit.status);
     } else {
         x->kind = EXIT_EXITED;
-        x->code = x->exit_code = WEXITSTATUS(p->status);
+        x->code = x->exit_code = WEXITSTATUS(p->exit.status);
     }
-    if (p->oom)
+    if (p->exit.oom)
         x->kind = EXIT_OUT_OF_MEMORY;
 }
 
 static struct exit_record make_record(const struct process *p)
 {
     const struct record_head *h = p->rec.head;
-    struct exit_record x = {.offset = journal_next(&p->journal), .at_wall_ms = p->reaped_wall_ms};
+    struct exit_record x = {.offset = journal_next(&p->journal),
+                            .at_wall_ms = p->exit.reaped_wall_ms};
 
     fill_from_status(&x, p);
     /* The termination was requested: record by whom, and that the process did not exit on its
@@ -50,24 +68,36 @@ static struct exit_record make_record(const struct process *p)
     return x;
 }
 
+void process_wait_exit(struct process *p, struct exit_waiter *w)
+{
+    list_append(&p->exit.waiters, &w->link);
+    if (!process_is_running(p))
+        viewers_pump_later(p);
+}
+
+void exit_waiter_cancel(struct exit_waiter *w)
+{
+    if (w->link.next != NULL)
+        list_remove(&w->link);
+}
+
 void exit_run_waiters(struct process *p)
 {
-    while (!list_is_empty(&p->exit_waiters)) {
-        struct exit_waiter *w = list_entry(p->exit_waiters.next, struct exit_waiter, link);
+    while (!list_is_empty(&p->exit.waiters)) {
+        struct exit_waiter *w = list_entry(p->exit.waiters.next, struct exit_waiter, link);
         list_remove(&w->link);
         w->fn(w->arg, p);
     }
 }
 
-/* Runs everything that follows from an exit record, including one made by an earlier worker. */
-void exit_report(struct process *p)
+/* Runs everything that follows from an exit record. */
+static void exit_report(struct process *p)
 {
     struct engine *e = p->engine;
 
     process_ref(p);
     e->running--;
-    if (p->deadline != NULL)
-        timer_stop(p->deadline);
+    kill_deadline_stop(p);
     tty_activity_stop(p);
     if (!p->rec.head->exit_reported) {
         e->state.head->exited_total++;
@@ -86,13 +116,18 @@ void exit_report(struct process *p)
     process_unref(p);
 }
 
+void exit_resume(struct process *p)
+{
+    p->exit.reaped = true;
+    exit_report(p);
+}
+
 static void exit_finish(struct process *p)
 {
     struct record_head *h = p->rec.head;
 
-    if (p->drain != NULL)
-        timer_stop(p->drain);
-    p->draining = false;
+    if (p->exit.drain != NULL)
+        timer_stop(p->exit.drain);
     h->exit = make_record(p);
     atomic_store_explicit(&h->exit_set, 1, memory_order_release);
     exit_report(p);
@@ -102,7 +137,7 @@ static void exit_finish(struct process *p)
  * have. A grandchild's later output is not worth waiting for. */
 static bool waits_for_viewers(const struct process *p)
 {
-    return p->held && !output_is_dry(p);
+    return pace_is_paused(p) && !output_is_dry(p);
 }
 
 static void drain_on_timer(struct timer *t, void *arg)
@@ -110,13 +145,13 @@ static void drain_on_timer(struct timer *t, void *arg)
     struct process *p = arg;
 
     (void)t;
-    if (!p->reaped || !process_is_running(p))
+    if (!p->exit.reaped || !process_is_running(p))
         return;
     output_read_rest(p);
     if (!process_is_running(p) || waits_for_viewers(p))
         return;
-    if (!output_is_dry(p) ||
-        (journal_next(&p->journal) != p->drained_next && clock_mono_ms() < p->drain_until_ms))
+    if (!output_is_dry(p) || (journal_next(&p->journal) != p->exit.drained_next &&
+                              clock_mono_ms() < p->exit.drain_until_ms))
         exit_check(p);
     else
         exit_finish(p);
@@ -126,7 +161,7 @@ void exit_check(struct process *p)
 {
     uint64_t now, left;
 
-    if (!p->reaped || !process_is_running(p))
+    if (!p->exit.reaped || !process_is_running(p))
         return;
     output_read_rest(p);
     if (!process_is_running(p))
@@ -138,23 +173,22 @@ void exit_check(struct process *p)
     if (waits_for_viewers(p))
         return;
     now = clock_mono_ms();
-    left = p->drain_until_ms > now ? p->drain_until_ms - now : 0;
-    p->drained_next = journal_next(&p->journal);
-    if (p->drain == NULL)
-        p->drain = timer_new(p->engine->loop, drain_on_timer, p);
-    timer_start(p->drain, !output_is_dry(p) ? 1 : left < EXIT_QUIET_MS ? left : EXIT_QUIET_MS);
+    left = p->exit.drain_until_ms > now ? p->exit.drain_until_ms - now : 0;
+    p->exit.drained_next = journal_next(&p->journal);
+    if (p->exit.drain == NULL)
+        p->exit.drain = timer_new(p->engine->loop, drain_on_timer, p);
+    timer_start(p->exit.drain, !output_is_dry(p) ? 1 : left < EXIT_QUIET_MS ? left : EXIT_QUIET_MS);
 }
 
 void exit_on_reaped(struct process *p, int status, bool oom, int64_t at_wall_ms)
 {
-    if (p->reaped)
+    if (p->exit.reaped)
         return;
-    p->reaped = true;
-    p->draining = true;
-    p->status = status;
-    p->oom = oom;
-    p->reaped_wall_ms = at_wall_ms;
-    p->drain_until_ms = clock_mono_ms() + EXIT_DRAIN_MAX_MS;
+    p->exit.reaped = true;
+    p->exit.status = status;
+    p->exit.oom = oom;
+    p->exit.reaped_wall_ms = at_wall_ms;
+    p->exit.drain_until_ms = clock_mono_ms() + EXIT_DRAIN_MAX_MS;
     process_touch(p);
     exit_check(p);
 }
@@ -165,7 +199,7 @@ void exit_lost(struct process *p)
 
     if (!process_is_running(p))
         return;
-    p->reaped = true;
+    p->exit.reaped = true;
     h->exit = (struct exit_record){.kind = EXIT_LOST,
                                    .exit_code = -1,
                                    .code = -1,

@@ -4,22 +4,23 @@
  */
 #include "engine/stream/flood.h"
 
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
+#include "engine/spawn/keeper_channel.h"
 
 static void flood_report(struct process *p, bool on)
 {
     struct k_flood m = {.type = K_FLOOD, .entry = p->entry, .on = on};
 
-    (void)keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    (void)keeper_channel_send(p->engine->channel, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
 
 static void flood_on_timer(struct timer *t, void *arg)
 {
     struct process *p = arg;
-    bool lasts = p->flood_bytes >= FLOOD_KEEP_BYTES;
+    bool lasts = p->flood.bytes >= FLOOD_KEEP_BYTES;
 
-    p->flood_bytes = 0;
-    if (p->reaped)
+    p->flood.bytes = 0;
+    if (exit_is_reaped(p))
         return;
     if (lasts)
         timer_start(t, FLOOD_CHECK_MS);
@@ -29,19 +30,24 @@ static void flood_on_timer(struct timer *t, void *arg)
 
 void flood_add(struct process *p, size_t n)
 {
-    bool reported = p->flood != NULL && timer_is_active(p->flood);
+    bool reported = p->flood.timer != NULL && timer_is_active(p->flood.timer);
     uint64_t now = loop_now_ms(p->engine->loop);
 
-    if (!reported && now - p->flood_since_ms > FLOOD_MS) {
-        p->flood_since_ms = now;
-        p->flood_bytes = 0;
+    if (!reported && now - p->flood.since_ms > FLOOD_MS) {
+        p->flood.since_ms = now;
+        p->flood.bytes = 0;
     }
-    p->flood_bytes += n;
-    if (reported || p->reaped || p->flood_bytes < FLOOD_BYTES)
+    p->flood.bytes += n;
+    if (reported || exit_is_reaped(p) || p->flood.bytes < FLOOD_BYTES)
         return;
-    if (p->flood == NULL)
-        p->flood = timer_new(p->engine->loop, flood_on_timer, p);
-    p->flood_bytes = 0;
-    timer_start(p->flood, FLOOD_CHECK_MS);
+    if (p->flood.timer == NULL)
+        p->flood.timer = timer_new(p->engine->loop, flood_on_timer, p);
+    p->flood.bytes = 0;
+    timer_start(p->flood.timer, FLOOD_CHECK_MS);
     flood_report(p, true);
+}
+
+void flood_fini(struct process *p)
+{
+    timer_close(p->flood.timer);
 }

@@ -10,6 +10,7 @@
 #define HF_ENGINE_STREAM_FLOOD_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define FLOOD_BYTES (1024 * 1024) /* within FLOOD_MS: a flood */
 #define FLOOD_MS 500
@@ -18,8 +19,15 @@
 
 struct process;
 
+/* Only flood.c touches it. */
+struct process_flood {
+    struct timer *timer; /* detects the end of a flood; NULL: none so far */
+    uint64_t bytes, since_ms;
+};
+
 /* `n` bytes were read in one burst. The size of a burst means nothing: a flood whose two sides
  * sleep in turn arrives in small pieces, and needs help most. */
 void flood_add(struct process *p, size_t n);
+void flood_fini(struct process *p);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "engine/engine_own.h"
+#include "engine/stream/viewer_own.h"
 
 static void lease_notify(struct process *p, const char *why)
 {

@@ -13,8 +13,11 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "engine/engine_own.h"
+#include "engine/spawn/keeper_channel.h"
 #include "engine/stream/client_id.h"
+#include "engine/stream/screen_own.h"
+#include "engine/stream/tty_activity_own.h"
+#include "engine/stream/viewer_own.h"
 
 #define QUEUE LIMIT_INPUT_BYTES
 
@@ -162,21 +165,21 @@ static void close_stdin(struct process *p)
 {
     struct k_close m = {.type = K_CLOSE, .entry = p->entry, .which = K_FD_STDIN};
 
-    if (p->in_fd >= 0 && p->in_fd != p->tty_fd) {
-        watch_close(p->in_watch);
-        p->in_watch = NULL;
-        io_close(&p->in_fd);
-        keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    if (p->input.fd >= 0 && p->input.fd != output_tty(p)) {
+        watch_close(p->input.watch);
+        p->input.watch = NULL;
+        io_close(&p->input.fd);
+        keeper_channel_send(p->engine->channel, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
     }
-    p->in_closed = true;
+    p->input.closed = true;
     input_wake(p);
 }
 
 static void block(struct process *p, bool on)
 {
-    p->in_blocked = on;
-    if (p->in_watch != NULL)
-        watch_set(p->in_watch, on ? LOOP_WRITE : 0);
+    p->input.blocked = on;
+    if (p->input.watch != NULL)
+        watch_set(p->input.watch, on ? LOOP_WRITE : 0);
     else
         output_interest(p);
 }
@@ -192,12 +195,12 @@ static ssize_t write_some(struct process *p)
     if (len > QUEUE - at)
         len = QUEUE - at;
     worker_slip_note(slip, SLIP_WRITE, h->id, tail, len, io_counted().written_bytes);
-    n = hf_write(p->in_fd, p->rec.input + at, len);
+    n = hf_write(p->input.fd, p->rec.input + at, len);
     if (n > 0)
         atomic_store_explicit(&h->input_tail, tail + (uint64_t)n, memory_order_release);
     slip_clear(slip);
     if (n > 0 && n <= TYPED_BYTES) {
-        p->typed = true;
+        p->input.typed = true;
         loop_expect(p->engine->loop);
     }
     return n;
@@ -207,10 +210,10 @@ void input_flush(struct process *p)
 {
     struct record_head *h = p->rec.head;
 
-    while (p->in_fd >= 0 && queue_tail(h) < committed(h)->head) {
+    while (p->input.fd >= 0 && queue_tail(h) < committed(h)->head) {
         ssize_t n = write_some(p);
         if (n == -EAGAIN || n == 0) {
-            if (!p->in_blocked)
+            if (!p->input.blocked)
                 block(p, true);
             input_wake(p);
             return;
@@ -220,7 +223,7 @@ void input_flush(struct process *p)
             return;
         }
     }
-    if (p->in_blocked)
+    if (p->input.blocked)
         block(p, false);
     if (h->eof_at != INPUT_NO_EOF && queue_tail(h) >= h->eof_at && !h->pty)
         close_stdin(p);
@@ -237,21 +240,63 @@ static void input_on_writable(struct watch *w, int events, void *arg)
     process_unref(p);
 }
 
+void input_init(struct process *p)
+{
+    p->input.fd = -1;
+    list_init(&p->input.waiters);
+}
+
+void input_accept(struct process *p, int fd)
+{
+    p->input.fd = fd;
+}
+
 void input_start(struct process *p)
 {
-    if (p->in_fd >= 0 && p->in_fd != p->tty_fd)
-        p->in_watch = watch_new(p->engine->loop, p->in_fd, input_on_writable, p);
-    p->in_closed = p->in_fd < 0;
+    if (p->input.fd >= 0 && p->input.fd != output_tty(p))
+        p->input.watch = watch_new(p->engine->loop, p->input.fd, input_on_writable, p);
+    p->input.closed = p->input.fd < 0;
     input_flush(p);
 }
 
 void input_close(struct process *p)
 {
-    watch_close(p->in_watch);
-    p->in_watch = NULL;
-    if (p->in_fd != p->tty_fd)
-        io_close(&p->in_fd);
-    p->in_closed = true;
+    watch_close(p->input.watch);
+    p->input.watch = NULL;
+    if (p->input.fd != output_tty(p))
+        io_close(&p->input.fd);
+    p->input.closed = true;
+}
+
+void input_fini(struct process *p)
+{
+    input_close(p);
+    task_cancel(&p->input.room);
+}
+
+/* The terminal is about to be closed; its owner closes the descriptor. */
+void input_on_tty_closed(struct process *p)
+{
+    if (p->input.fd == output_tty(p))
+        p->input.fd = -1;
+}
+
+bool input_is_blocked(const struct process *p)
+{
+    return p->input.blocked;
+}
+
+bool input_is_closed(const struct process *p)
+{
+    return p->input.closed;
+}
+
+bool input_was_typed(struct process *p)
+{
+    bool typed = p->input.typed;
+
+    p->input.typed = false;
+    return typed;
 }
 
 void input_recover(struct process *p)
@@ -277,11 +322,11 @@ static void input_on_room(void *arg)
  * once: then nothing else would ever wake the waiter. */
 void process_wait_for_room(struct process *p, struct input_waiter *w)
 {
-    list_append(&p->input_waiters, &w->link);
-    p->input_room.fn = input_on_room;
-    p->input_room.arg = p;
-    if (queue_room(p->rec.head) > 0 || p->in_closed)
-        loop_defer(p->engine->loop, &p->input_room);
+    list_append(&p->input.waiters, &w->link);
+    p->input.room.fn = input_on_room;
+    p->input.room.arg = p;
+    if (queue_room(p->rec.head) > 0 || p->input.closed)
+        loop_defer(p->engine->loop, &p->input.room);
 }
 
 void input_waiter_cancel(struct input_waiter *w)
@@ -296,11 +341,11 @@ void input_wake(struct process *p)
 {
     struct list now;
 
-    if (list_is_empty(&p->input_waiters) || (queue_room(p->rec.head) == 0 && !p->in_closed))
+    if (list_is_empty(&p->input.waiters) || (queue_room(p->rec.head) == 0 && !p->input.closed))
         return;
-    now = p->input_waiters;
+    now = p->input.waiters;
     now.next->prev = now.prev->next = &now;
-    list_init(&p->input_waiters);
+    list_init(&p->input.waiters);
     while (!list_is_empty(&now)) {
         struct input_waiter *w = list_entry(now.next, struct input_waiter, link);
         list_remove(&w->link);
@@ -312,12 +357,12 @@ void input_wake(struct process *p)
 
 static int input_check(const struct process *p, struct hf_error *err)
 {
-    if (p->session_json != NULL)
+    if (p->meta.session_json != NULL)
         return hf_fail(err, HF_E_stdin_closed,
                        "this is the shell of a session; use POST /v1/sessions/{id}/run");
     if (!process_is_running(p))
         return hf_fail(err, HF_E_not_running, "the process has exited and accepts no input");
-    if (p->in_closed || p->in_fd < 0)
+    if (p->input.closed || p->input.fd < 0)
         return hf_fail(
             err, HF_E_stdin_closed,
             "standard input is closed; start the process with \"stdin\":\"pipe\" or \"pty\"");
@@ -337,14 +382,14 @@ bool input_put(struct process *p, const void *bytes, size_t len)
     h->last_input_ms = clock_wall_ms();
     p->engine->state.head->input_bytes_total += len;
     process_touch(p);
-    if (!p->in_blocked)
+    if (!p->input.blocked)
         input_flush(p);
     return true;
 }
 
 size_t input_room(const struct process *p)
 {
-    return p->in_fd >= 0 ? queue_room(p->rec.head) : 0;
+    return p->input.fd >= 0 ? queue_room(p->rec.head) : 0;
 }
 
 uint64_t input_put_offset(const struct process *p)
@@ -367,7 +412,7 @@ static ssize_t input_take(struct process *p, int client, const void *bytes, size
     p->engine->state.head->input_bytes_total += len;
     process_touch(p);
     tty_activity_input(p);
-    if (!p->in_blocked)
+    if (!p->input.blocked)
         input_flush(p);
     return (ssize_t)len;
 }
@@ -423,14 +468,14 @@ static int input_eof(struct process *p, const struct viewer *v, struct hf_error 
     if (rc < 0)
         return rc;
     if (h->pty) {
-        char eof = tcgetattr(p->tty_fd, &t) == 0 ? (char)t.c_cc[VEOF] : 4;
+        char eof = tcgetattr(output_tty(p), &t) == 0 ? (char)t.c_cc[VEOF] : 4;
         return input_take(p, -1, &eof, 1) == 1
                    ? 0
                    : hf_fail(err, HF_E_not_running,
                              "the input queue is full; send the end of file again later");
     }
     h->eof_at = committed(h)->head;
-    if (!p->in_blocked)
+    if (!p->input.blocked)
         input_flush(p);
     return 0;
 }
@@ -447,5 +492,5 @@ int viewer_input_eof(struct viewer *v, struct hf_error *err)
 
 bool process_app_cursor(struct process *p)
 {
-    return p->rec.head->pty && modes_on(&tracker_state(&p->tracker)->modes, MODE_APP_CURSOR);
+    return p->rec.head->pty && modes_on(screen_terminal_modes(p), MODE_APP_CURSOR);
 }

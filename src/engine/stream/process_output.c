@@ -14,9 +14,12 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
+#include "engine/spawn/keeper_channel.h"
 #include "engine/stream/flood.h"
+#include "engine/stream/screen_own.h"
 #include "engine/stream/siding.h"
+#include "engine/stream/tty_activity_own.h"
 
 #define TURN_BYTES (512 * 1024) /* then it is other descriptors' turn */
 /* More than a pipe or a terminal can buffer: even if something still writes into it, the child's
@@ -32,84 +35,115 @@
 
 static const uint8_t out_bit[2] = {K_FD_STDOUT, K_FD_STDERR};
 
+void output_init(struct process *p)
+{
+    output_accept(p, -1, -1, -1);
+}
+
+void output_accept(struct process *p, int tty_fd, int stdout_fd, int stderr_fd)
+{
+    p->output.tty_fd = tty_fd;
+    p->output.fd[0] = stdout_fd;
+    p->output.fd[1] = stderr_fd;
+}
+
+int output_tty(const struct process *p)
+{
+    return p->output.tty_fd;
+}
+
+uint64_t output_written(const struct process *p, int i)
+{
+    int there = 0;
+
+    if (p->output.fd[i] < 0 || ioctl(p->output.fd[i], FIONREAD, &there) < 0)
+        return p->output.read_bytes[i];
+    return p->output.read_bytes[i] + (uint64_t)there;
+}
+
+bool output_has_read(const struct process *p, int i, uint64_t bytes)
+{
+    return p->output.fd[i] < 0 || p->output.read_bytes[i] >= bytes;
+}
+
 static bool stream_is_dry(const struct process *p, int fd, uint8_t bit)
 {
-    return fd < 0 || (p->dry & bit) || p->drained_bytes[bit == K_FD_STDERR] >= DRAIN_BYTES;
+    return fd < 0 || (p->output.dry & bit) ||
+           p->output.drained_bytes[bit == K_FD_STDERR] >= DRAIN_BYTES;
 }
 
 /* Has everything been read that existed when the child was reaped? */
 bool output_is_dry(const struct process *p)
 {
-    return stream_is_dry(p, p->tty_fd, K_FD_TTY) && stream_is_dry(p, p->out_fd[0], K_FD_STDOUT) &&
-           stream_is_dry(p, p->out_fd[1], K_FD_STDERR);
+    return stream_is_dry(p, p->output.tty_fd, K_FD_TTY) &&
+           stream_is_dry(p, p->output.fd[0], K_FD_STDOUT) &&
+           stream_is_dry(p, p->output.fd[1], K_FD_STDERR);
 }
 
 /* Bookkeeping for one burst; `empty`: it ended because nothing was left. */
 static void burst_done(struct process *p, size_t total, uint8_t bit, bool empty)
 {
-    if (p->reaped && empty)
-        p->dry |= bit;
+    if (exit_is_reaped(p) && empty)
+        p->output.dry |= bit;
     if (total == 0)
         return;
     spin_burst(&p->engine->spin, p, total);
     flood_add(p, total);
-    if (p->reaped)
-        p->drained_bytes[bit == K_FD_STDERR] += total;
+    if (exit_is_reaped(p))
+        p->output.drained_bytes[bit == K_FD_STDERR] += total;
     p->engine->state.head->output_bytes_total += total;
     process_touch(p);
-    if (p->typed) { /* a program at the other end replies to this with the next key */
-        p->typed = false;
+    if (input_was_typed(p)) /* a program at the other end replies to this with the next key */
         loop_expect(p->engine->loop);
-    }
 }
 
 bool output_is_open(const struct process *p)
 {
-    return p->tty_fd >= 0 || p->out_fd[0] >= 0 || p->out_fd[1] >= 0;
+    return p->output.tty_fd >= 0 || p->output.fd[0] >= 0 || p->output.fd[1] >= 0;
 }
 
 /* The one place that decides what the loop watches for this process's output. */
 void output_interest(struct process *p)
 {
-    int read = p->held ? 0 : LOOP_READ;
+    int read = pace_is_paused(p) ? 0 : LOOP_READ;
     int i;
 
-    if (p->tty_watch != NULL) {
-        bool away = p->tty_retry != NULL && timer_is_active(p->tty_retry);
-        watch_set(p->tty_watch, (away ? 0 : read) | (p->in_blocked && !away ? LOOP_WRITE : 0));
+    if (p->output.tty_watch != NULL) {
+        bool away = p->output.tty_retry != NULL && timer_is_active(p->output.tty_retry);
+        watch_set(p->output.tty_watch,
+                  (away ? 0 : read) | (input_is_blocked(p) && !away ? LOOP_WRITE : 0));
     }
     for (i = 0; i < 2; i++)
-        if (p->out_watch[i] != NULL)
-            watch_set(p->out_watch[i], read);
+        if (p->output.watch[i] != NULL)
+            watch_set(p->output.watch[i], read);
 }
 
 static void drop_keeper_copy(struct process *p, uint32_t which)
 {
     struct k_close m = {.type = K_CLOSE, .entry = p->entry, .which = which};
 
-    keeper_channel_send_later(p->engine->line, &m, sizeof m);
+    keeper_channel_send_later(p->engine->channel, &m, sizeof m);
 }
 
 static void tty_close(struct process *p, bool notify_keeper)
 {
-    if (p->tty_fd < 0)
+    if (p->output.tty_fd < 0)
         return;
-    watch_close(p->tty_watch);
-    p->tty_watch = NULL;
-    if (p->in_fd == p->tty_fd)
-        p->in_fd = -1;
-    io_close(&p->tty_fd);
+    watch_close(p->output.tty_watch);
+    p->output.tty_watch = NULL;
+    input_on_tty_closed(p);
+    io_close(&p->output.tty_fd);
     if (notify_keeper)
         drop_keeper_copy(p, K_FD_TTY);
 }
 
 static void pipe_close(struct process *p, int i, bool notify_keeper)
 {
-    if (p->out_fd[i] < 0)
+    if (p->output.fd[i] < 0)
         return;
-    watch_close(p->out_watch[i]);
-    p->out_watch[i] = NULL;
-    io_close(&p->out_fd[i]);
+    watch_close(p->output.watch[i]);
+    p->output.watch[i] = NULL;
+    io_close(&p->output.fd[i]);
     if (notify_keeper)
         drop_keeper_copy(p, out_bit[i]);
 }
@@ -121,88 +155,10 @@ void output_close(struct process *p)
     pipe_close(p, 1, false);
 }
 
-/* --- backpressure ------------------------------------------------------------- */
-
-/*
- * Schedules the next check of what the pause waits for. No event reports that TCP has delivered
- * something, so the first check comes soon, and each later one after a longer delay. A claim ends
- * at its own deadline.
- */
-static void schedule_recheck(struct process *p)
+void output_fini(struct process *p)
 {
-    uint64_t now = clock_mono_ms(), end = viewer_hold_next_end(p), wait = p->hold_poll_ms;
-
-    if (p->hold_poll_ms < VIEWER_PATIENCE_MS)
-        p->hold_poll_ms *= 2;
-    if (wait > VIEWER_PATIENCE_MS)
-        wait = VIEWER_PATIENCE_MS;
-    if (end > now && end - now < wait)
-        wait = end - now;
-    timer_start(p->stall, wait);
-}
-
-static void stall_on_timer(struct timer *t, void *arg)
-{
-    struct process *p = arg;
-    uint64_t held_ms = clock_mono_ms() - p->held_since_ms;
-
-    (void)t;
-    if (!p->held)
-        return;
-    process_ref(p); /* resuming may end the process and free the record */
-    if (held_ms >= VIEWER_PATIENCE_MS)
-        viewers_mark_stalled(p, held_ms);
-    output_update(p);
-    if (p->held)
-        schedule_recheck(p);
-    process_unref(p);
-}
-
-static void pause_output(struct process *p)
-{
-    if (p->held)
-        return;
-    p->held = true;
-    p->held_since_ms = clock_mono_ms();
-    if (p->stall == NULL)
-        p->stall = timer_new(p->engine->loop, stall_on_timer, p);
-    p->hold_poll_ms = 1;
-    schedule_recheck(p);
-    output_interest(p);
-}
-
-/* How much may be read, after checking what viewers have received. */
-static size_t room_confirmed(struct process *p, bool ask)
-{
-    viewer_hold_confirm(p, ask);
-    return journal_room(&p->journal, viewers_hold(p));
-}
-
-/* How much may be read now; pumps once if that is nothing. */
-static size_t room_now(struct process *p)
-{
-    size_t room = journal_room(&p->journal, viewers_hold(p));
-
-    if (room < p->rec.head->ring_bytes / VIEWER_HOLD_RECEIPT_PART)
-        room = room_confirmed(p, false);
-    if (room == 0) {
-        viewers_pump(p);
-        room = room_confirmed(p, true);
-    }
-    if (room == 0)
-        pause_output(p);
-    return room;
-}
-
-void output_update(struct process *p)
-{
-    if (!p->held || room_confirmed(p, true) == 0)
-        return;
-    p->held = false;
-    timer_stop(p->stall);
-    output_interest(p);
-    if (p->reaped)
-        exit_check(p);
+    output_close(p);
+    timer_close(p->output.tty_retry);
 }
 
 /* --- terminal -------------------------------------------------------------------- */
@@ -221,16 +177,17 @@ static void tty_on_retry(struct timer *t, void *arg)
  * closed its terminal and may open it again, so retry from time to time. */
 static void tty_on_hangup(struct process *p)
 {
-    if (p->reaped) {
+    if (exit_is_reaped(p)) {
         tty_close(p, true);
         return;
     }
-    if (p->tty_retry == NULL)
-        p->tty_retry = timer_new(p->engine->loop, tty_on_retry, p);
-    p->tty_retry_ms = p->tty_retry_ms == 0 ? TTY_RETRY_MIN_MS : p->tty_retry_ms * 2;
-    if (p->tty_retry_ms > TTY_RETRY_MAX_MS)
-        p->tty_retry_ms = TTY_RETRY_MAX_MS;
-    timer_start(p->tty_retry, p->tty_retry_ms);
+    if (p->output.tty_retry == NULL)
+        p->output.tty_retry = timer_new(p->engine->loop, tty_on_retry, p);
+    p->output.tty_retry_ms =
+        p->output.tty_retry_ms == 0 ? TTY_RETRY_MIN_MS : p->output.tty_retry_ms * 2;
+    if (p->output.tty_retry_ms > TTY_RETRY_MAX_MS)
+        p->output.tty_retry_ms = TTY_RETRY_MAX_MS;
+    timer_start(p->output.tty_retry, p->output.tty_retry_ms);
     output_interest(p);
 }
 
@@ -263,7 +220,7 @@ struct burst {
 
 static bool tty_took(struct process *p, struct burst *b, size_t n)
 {
-    p->tty_retry_ms = 0;
+    p->output.tty_retry_ms = 0;
     tty_activity_output(p);
     screen_terminal_fed(p, n);
     b->total += n;
@@ -272,11 +229,11 @@ static bool tty_took(struct process *p, struct burst *b, size_t n)
         viewers_pump(p);
         b->unsent = 0;
     }
-    if (p->reaped)
+    if (exit_is_reaped(p))
         return b->total < DRAIN_BYTES;
     if (b->total >= TURN_BYTES)
         return false;
-    return spin_in_flood(&p->engine->spin, p) ? flood_has_more(p, p->tty_fd, 1)
+    return spin_in_flood(&p->engine->spin, p) ? flood_has_more(p, p->output.tty_fd, 1)
                                               : n >= TTY_SMALL_BYTES;
 }
 
@@ -286,8 +243,8 @@ static void tty_burst(struct process *p)
     size_t room;
     bool more = true, empty = false;
 
-    while (more && p->tty_fd >= 0 && (room = room_now(p)) > 0) {
-        ssize_t n = journal_read(&p->journal, p->tty_fd, STREAM_TTY, room);
+    while (more && p->output.tty_fd >= 0 && (room = pace_room(p)) > 0) {
+        ssize_t n = journal_read(&p->journal, p->output.tty_fd, STREAM_TTY, room);
         if (n > 0) {
             more = tty_took(p, &b, (size_t)n);
         } else if (n == -EAGAIN) {
@@ -307,12 +264,12 @@ static void tty_on_event(struct watch *w, int events, void *arg)
 
     (void)w;
     process_ref(p);
-    if ((events & LOOP_WRITE) && p->in_blocked)
+    if ((events & LOOP_WRITE) && input_is_blocked(p))
         input_flush(p);
-    if ((events & LOOP_READ) && !p->held)
+    if ((events & LOOP_READ) && !pace_is_paused(p))
         tty_burst(p);
     viewers_pump(p);
-    if (p->reaped)
+    if (exit_is_reaped(p))
         exit_check(p);
     process_unref(p);
 }
@@ -322,10 +279,10 @@ static void tty_on_event(struct watch *w, int events, void *arg)
 /* A full read means a flood: let the writer run further ahead. */
 static void pipe_grow(struct process *p, int i)
 {
-    if (p->pipe_grown[i])
+    if (p->output.grown[i])
         return;
-    p->pipe_grown[i] = true;
-    fcntl(p->out_fd[i], F_SETPIPE_SZ, PIPE_GROWN_BYTES);
+    p->output.grown[i] = true;
+    fcntl(p->output.fd[i], F_SETPIPE_SZ, PIPE_GROWN_BYTES);
 }
 
 /*
@@ -343,35 +300,35 @@ static bool pipe_took(struct process *p, int i, size_t n, size_t want, size_t *u
         viewers_pump(p);
         *unsent = 0;
     }
-    if (p->reaped || n == want)
+    if (exit_is_reaped(p) || n == want)
         return true;
-    return flood && flood_has_more(p, p->out_fd[i], PIPE_GATHER_BYTES);
+    return flood && flood_has_more(p, p->output.fd[i], PIPE_GATHER_BYTES);
 }
 
 /* Sets *want to the size of the request. */
 static ssize_t pipe_read(struct process *p, int i, enum stream stream, size_t *want)
 {
-    bool flood = p->pipe_grown[i] && !p->reaped && spin_in_flood(&p->engine->spin, p);
+    bool flood = p->output.grown[i] && !exit_is_reaped(p) && spin_in_flood(&p->engine->spin, p);
     size_t most = flood ? SIDING_BYTES : PIPE_READ_BYTES;
 
     if (*want > most)
         *want = most;
-    return flood ? siding_read(p, p->out_fd[i], stream, *want)
-                 : journal_read(&p->journal, p->out_fd[i], stream, *want);
+    return flood ? siding_read(p, p->output.fd[i], stream, *want)
+                 : journal_read(&p->journal, p->output.fd[i], stream, *want);
 }
 
 static void pipe_burst(struct process *p, int i)
 {
     enum stream stream = i == 0 ? STREAM_STDOUT : STREAM_STDERR;
-    size_t total = 0, unsent = 0, room, most = p->reaped ? DRAIN_BYTES : TURN_BYTES;
+    size_t total = 0, unsent = 0, room, most = exit_is_reaped(p) ? DRAIN_BYTES : TURN_BYTES;
     bool more = true, empty = false;
 
-    while (more && p->out_fd[i] >= 0 && total < most && (room = room_now(p)) > 0) {
+    while (more && p->output.fd[i] >= 0 && total < most && (room = pace_room(p)) > 0) {
         size_t want = room;
         ssize_t n = pipe_read(p, i, stream, &want);
         if (n > 0) {
             total += (size_t)n;
-            p->read_bytes[i] += (size_t)n;
+            p->output.read_bytes[i] += (size_t)n;
             more = pipe_took(p, i, (size_t)n, want, &unsent);
         } else {
             empty = n == -EAGAIN;
@@ -388,14 +345,14 @@ static void pipe_burst(struct process *p, int i)
 static void pipe_on_event(struct watch *w, int events, void *arg)
 {
     struct process *p = arg;
-    int i = w == p->out_watch[0] ? 0 : 1;
+    int i = w == p->output.watch[0] ? 0 : 1;
 
     (void)events;
-    if (p->held)
+    if (pace_is_paused(p))
         return;
     process_ref(p);
     pipe_burst(p, i);
-    if (p->reaped)
+    if (exit_is_reaped(p))
         exit_check(p);
     process_unref(p);
 }
@@ -408,8 +365,8 @@ static void mark_empty_pipes(struct process *p)
     for (int i = 0; i < 2; i++) {
         int there = 0;
 
-        if (p->out_fd[i] >= 0 && ioctl(p->out_fd[i], FIONREAD, &there) == 0 && there == 0)
-            p->dry |= out_bit[i];
+        if (p->output.fd[i] >= 0 && ioctl(p->output.fd[i], FIONREAD, &there) == 0 && there == 0)
+            p->output.dry |= out_bit[i];
     }
 }
 
@@ -417,15 +374,15 @@ static void mark_empty_pipes(struct process *p)
  * one uses all the room. */
 void output_read_rest(struct process *p)
 {
-    int first = p->reaped && stream_is_dry(p, p->out_fd[0], K_FD_STDOUT) ? 1 : 0;
+    int first = exit_is_reaped(p) && stream_is_dry(p, p->output.fd[0], K_FD_STDOUT) ? 1 : 0;
 
-    if (p->tty_fd >= 0)
+    if (p->output.tty_fd >= 0)
         tty_burst(p);
-    if (p->out_fd[first] >= 0)
+    if (p->output.fd[first] >= 0)
         pipe_burst(p, first);
-    if (p->out_fd[!first] >= 0)
+    if (p->output.fd[!first] >= 0)
         pipe_burst(p, !first);
-    if (p->reaped && p->held)
+    if (exit_is_reaped(p) && pace_is_paused(p))
         mark_empty_pipes(p);
     viewers_pump(p);
 }
@@ -435,10 +392,10 @@ void output_start(struct process *p)
     struct loop *l = p->engine->loop;
     int i;
 
-    if (p->tty_fd >= 0)
-        p->tty_watch = watch_new(l, p->tty_fd, tty_on_event, p);
+    if (p->output.tty_fd >= 0)
+        p->output.tty_watch = watch_new(l, p->output.tty_fd, tty_on_event, p);
     for (i = 0; i < 2; i++)
-        if (p->out_fd[i] >= 0)
-            p->out_watch[i] = watch_new(l, p->out_fd[i], pipe_on_event, p);
+        if (p->output.fd[i] >= 0)
+            p->output.watch[i] = watch_new(l, p->output.fd[i], pipe_on_event, p);
     output_interest(p);
 }

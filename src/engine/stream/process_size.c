@@ -16,7 +16,9 @@
 #include <sys/ioctl.h>
 
 #include "base/mem.h"
-#include "engine/engine_own.h"
+#include "engine/stream/screen_own.h"
+#include "engine/stream/tty_activity_own.h"
+#include "engine/stream/viewer_own.h"
 
 int size_policy_from_name(const char *name)
 {
@@ -57,9 +59,9 @@ static int size_set(struct process *p, uint16_t rows, uint16_t cols, const struc
     struct record_head *h = p->rec.head;
     int rc;
 
-    if (p->tty_fd < 0 || (h->rows == rows && h->cols == cols))
+    if (output_tty(p) < 0 || (h->rows == rows && h->cols == cols))
         return 0;
-    rc = tty_set_size(p->tty_fd, rows, cols);
+    rc = tty_set_size(output_tty(p), rows, cols);
     if (rc < 0)
         return rc;
     h->rows = rows;
@@ -78,7 +80,8 @@ static struct viewer *first_with_window(struct process *p)
 {
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->viewers) {
+    viewers_each(it, tmp, p)
+    {
         struct viewer *v = list_entry(it, struct viewer, link);
         if (v->rows > 0)
             return v;
@@ -90,10 +93,11 @@ static struct viewer *first_with_window(struct process *p)
 static struct viewer *latest_with_window(struct process *p)
 {
     struct viewer *latest = NULL;
-    uint64_t turn = p->size_called;
+    uint64_t turn = p->size.called;
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->viewers) {
+    viewers_each(it, tmp, p)
+    {
         struct viewer *v = list_entry(it, struct viewer, link);
         if (v->rows > 0 && v->sized > turn) {
             turn = v->sized;
@@ -108,7 +112,8 @@ static void size_smallest(struct process *p, const struct viewer *by)
     uint16_t rows = UINT16_MAX, cols = UINT16_MAX;
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->viewers) {
+    viewers_each(it, tmp, p)
+    {
         const struct viewer *v = list_entry(it, struct viewer, link);
         if (v->rows == 0)
             continue;
@@ -128,19 +133,19 @@ static void size_of(struct process *p, const struct viewer *v)
 /* The owner has just left and may come back: nobody replaces it yet. */
 static bool owner_is_away(const struct process *p)
 {
-    return p->size_owner == NULL && p->size_owner_client != NULL &&
-           loop_now_ms(p->engine->loop) < p->size_leave_ms;
+    return p->size.owner == NULL && p->size.owner_client != NULL &&
+           loop_now_ms(p->engine->loop) < p->size.leave_ms;
 }
 
 static void size_apply(struct process *p)
 {
     const struct viewer *latest = latest_with_window(p);
 
-    if (p->size_owner == NULL && !owner_is_away(p))
-        p->size_owner = first_with_window(p);
-    switch (p->size_policy) {
+    if (p->size.owner == NULL && !owner_is_away(p))
+        p->size.owner = first_with_window(p);
+    switch (p->meta.size_policy) {
     case SIZE_LATEST: size_of(p, latest); break;
-    case SIZE_OWNER: size_of(p, p->size_owner); break;
+    case SIZE_OWNER: size_of(p, p->size.owner); break;
     case SIZE_SMALLEST: size_smallest(p, latest); break;
     case SIZE_FIXED: break;
     }
@@ -153,29 +158,29 @@ static void size_on_timer(struct timer *t, void *arg)
     struct process *p = process_ref(arg);
     uint64_t now = loop_now_ms(p->engine->loop);
 
-    p->size_ms = now;
+    p->size.changed_ms = now;
     size_apply(p);
-    if (now < p->size_leave_ms)
-        timer_start(t, p->size_leave_ms - now);
+    if (now < p->size.leave_ms)
+        timer_start(t, p->size.leave_ms - now);
     process_unref(p);
 }
 
 static void size_after(struct process *p, uint64_t ms)
 {
-    if (p->size_timer == NULL)
-        p->size_timer = timer_new(p->engine->loop, size_on_timer, p);
-    timer_start(p->size_timer, ms);
+    if (p->size.timer == NULL)
+        p->size.timer = timer_new(p->engine->loop, size_on_timer, p);
+    timer_start(p->size.timer, ms);
 }
 
 void size_settle(struct process *p)
 {
-    uint64_t now = loop_now_ms(p->engine->loop), since = now - p->size_ms;
+    uint64_t now = loop_now_ms(p->engine->loop), since = now - p->size.changed_ms;
 
-    if (p->size_ms != 0 && since < SIZE_DEBOUNCE_MS) {
+    if (p->size.changed_ms != 0 && since < SIZE_DEBOUNCE_MS) {
         size_after(p, SIZE_DEBOUNCE_MS - since);
         return;
     }
-    p->size_ms = now;
+    p->size.changed_ms = now;
     size_apply(p);
 }
 
@@ -184,8 +189,8 @@ static void owner_return(struct viewer *v)
 {
     struct process *p = v->process;
 
-    if (owner_is_away(p) && v->client != NULL && strcmp(v->client, p->size_owner_client) == 0)
-        p->size_owner = v;
+    if (owner_is_away(p) && v->client != NULL && strcmp(v->client, p->size.owner_client) == 0)
+        p->size.owner = v;
 }
 
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols)
@@ -194,7 +199,7 @@ void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols)
 
     v->rows = rows;
     v->cols = cols;
-    v->sized = ++p->size_turn;
+    v->sized = ++p->size.turn;
     owner_return(v);
     size_settle(p);
 }
@@ -205,19 +210,19 @@ void size_on_detach(struct viewer *v)
 
     if (v->rows == 0)
         return;
-    if (p->size_owner == v) {
-        p->size_owner = NULL;
-        free(p->size_owner_client);
-        p->size_owner_client = hf_xstrdup(v->client);
+    if (p->size.owner == v) {
+        p->size.owner = NULL;
+        free(p->size.owner_client);
+        p->size.owner_client = hf_xstrdup(v->client);
     }
-    p->size_leave_ms = loop_now_ms(p->engine->loop) + SIZE_LEAVE_MS;
+    p->size.leave_ms = loop_now_ms(p->engine->loop) + SIZE_LEAVE_MS;
     size_after(p, SIZE_LEAVE_MS);
 }
 
 void size_fini(struct process *p)
 {
-    timer_close(p->size_timer);
-    free(p->size_owner_client);
+    timer_close(p->size.timer);
+    free(p->size.owner_client);
 }
 
 /* --- requests --------------------------------------------------------------------- */
@@ -229,7 +234,7 @@ static int size_check(const struct process *p, int64_t rows, int64_t cols, struc
                        "this process was started with pipes; start it with \"pty\" to resize");
     if (rows < 1 || rows > TERMINAL_SIZE_MAX || cols < 1 || cols > TERMINAL_SIZE_MAX)
         return hf_fail(err, HF_E_bad_size, "rows and cols must both be 1 to %d", TERMINAL_SIZE_MAX);
-    if (!process_is_running(p) || p->tty_fd < 0)
+    if (!process_is_running(p) || output_tty(p) < 0)
         return hf_fail(err, HF_E_not_running, "the process has exited");
     return 0;
 }
@@ -241,9 +246,9 @@ int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by
 
     if (rc < 0)
         return rc;
-    if (p->size_timer != NULL)
-        timer_stop(p->size_timer);
-    p->size_called = ++p->size_turn;
+    if (p->size.timer != NULL)
+        timer_stop(p->size.timer);
+    p->size.called = ++p->size.turn;
     rc = size_set(p, (uint16_t)rows, (uint16_t)cols, NULL, by);
     return rc == 0 ? 0
                    : hf_fail(err, HF_E_internal, "cannot set the terminal size: %s",

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 #include "engine/stream/screen_own.h"
 
 #define PENDING_MAX 32 /* queued; further queries get no reply */
@@ -47,7 +47,7 @@ static bool reply_to_first(struct process *p, const struct pending_query *a)
         y = s->term->now->y;
     }
     /* Our own input: it bypasses the lease, because no viewer typed it. */
-    if (query_write_reply(&text, &a->q, &a->modes, x, y) && !p->in_closed)
+    if (query_write_reply(&text, &a->q, &a->modes, x, y) && !input_is_closed(p))
         input_put(p, buf_data(&text), text.len);
     buf_fini(&text);
     return true;
@@ -75,12 +75,12 @@ static void replies_on_task(void *arg)
 
 void query_reply_request(struct process *p, const struct query *q, const struct modes *m)
 {
-    struct query_replies *a = p->answers;
+    struct query_replies *a = p->replies;
 
     if (q->kind == QUERY_OTHER)
         return;
     if (a == NULL) {
-        a = p->answers = hf_xalloc(sizeof *a);
+        a = p->replies = hf_xalloc(sizeof *a);
         a->process = p;
         a->task = (struct task){.fn = replies_on_task, .arg = a};
         a->later = a->task;
@@ -93,10 +93,10 @@ void query_reply_request(struct process *p, const struct query *q, const struct 
 
 void query_reply_free(struct process *p)
 {
-    if (p->answers == NULL)
+    if (p->replies == NULL)
         return;
-    task_cancel(&p->answers->task);
-    task_cancel(&p->answers->later);
-    free(p->answers);
-    p->answers = NULL;
+    task_cancel(&p->replies->task);
+    task_cancel(&p->replies->later);
+    free(p->replies);
+    p->replies = NULL;
 }

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "engine/engine_own.h"
 #include "engine/stream/screen_own.h"
+#include "engine/stream/viewer_own.h"
 
 /* The most that is fed between two readings of the clock; it takes well below a millisecond.
  * Three bytes can touch a whole screen, so a piece also ends after this many touched cells. */
@@ -102,8 +102,7 @@ static void screen_on_drop(struct timer *t, void *arg)
     (void)t;
     if (!list_is_empty(&s->waiters))
         timer_start(s->drop, SCREEN_IDLE_MS);
-    else if (!process_is_running(p) ||
-             !modes_on(&tracker_state(&p->tracker)->modes, MODE_ALT_SCREEN))
+    else if (!process_is_running(p) || !modes_on(screen_terminal_modes(p), MODE_ALT_SCREEN))
         screen_free(s->process);
 }
 
@@ -146,7 +145,7 @@ static void screen_on_work(void *arg)
     if (p->screen == s && (!done || !list_is_empty(&s->waiters)))
         loop_defer_work(p->engine->loop, &s->work);
     viewers_pump(p);
-    output_update(p);
+    pace_update(p);
     process_unref(p);
 }
 
@@ -240,7 +239,7 @@ static void on_query(void *arg, const struct query *q, const struct modes *m)
 {
     struct process *p = arg;
 
-    if (p->answerer == NULL)
+    if (!viewer_answerer_exists(p))
         query_reply_request(p, q, m);
 }
 
@@ -251,8 +250,18 @@ static void keep_in_sight(struct process *p)
 
     if (journal_next(&p->journal) - seen < p->rec.head->ring_bytes / 2)
         return;
-    if (p->screen != NULL || modes_on(&tracker_state(&p->tracker)->modes, MODE_ALT_SCREEN))
+    if (p->screen != NULL || modes_on(screen_terminal_modes(p), MODE_ALT_SCREEN))
         loop_defer_idle(p->engine->loop, &screen_get(p)->idle);
+}
+
+void screen_terminal_init(struct process *p)
+{
+    tracker_init(&p->tracker, &p->rec.head->tracker, p->rec.tracker, p->rec.head->ring_bytes);
+}
+
+const struct modes *screen_terminal_modes(const struct process *p)
+{
+    return &tracker_state(&p->tracker)->modes;
 }
 
 void screen_terminal_fed(struct process *p, size_t len)

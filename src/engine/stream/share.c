@@ -12,7 +12,7 @@
 #include "base/crypto.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 
 #define DIGEST 32
 #define SECRET_RANDOM 24 /* 39 characters of base32 */
@@ -55,6 +55,30 @@ static void share_end(struct process *p, struct share *s)
         e->share_end(e->share_end_arg, grant);
 }
 
+static void share_on_timer(struct timer *t, void *arg);
+
+/* Sets the timer for the next link that expires. The wall clock may be set, so the timer fires
+ * at least once per LINK_POLL_MS. */
+static void share_arm(struct process *p)
+{
+    int64_t now = clock_wall_ms(), next = now + LINK_POLL_MS;
+    struct list *it, *tmp;
+
+    if (list_is_empty(&p->links.list)) {
+        timer_close(p->links.timer);
+        p->links.timer = NULL;
+        return;
+    }
+    list_for_each (it, tmp, &p->links.list) {
+        const struct share *s = list_entry(it, struct share, link);
+        if (s->expires_ms < next)
+            next = s->expires_ms;
+    }
+    if (p->links.timer == NULL)
+        p->links.timer = timer_new(p->engine->loop, share_on_timer, p);
+    timer_start(p->links.timer, next > now ? (uint64_t)(next - now) : 0);
+}
+
 static void share_on_timer(struct timer *t, void *arg)
 {
     struct process *p = process_ref(arg);
@@ -63,7 +87,7 @@ static void share_on_timer(struct timer *t, void *arg)
     bool ended = false;
 
     (void)t;
-    list_for_each (it, tmp, &p->shares) {
+    list_for_each (it, tmp, &p->links.list) {
         struct share *s = list_entry(it, struct share, link);
         if (s->expires_ms > now)
             continue;
@@ -76,34 +100,17 @@ static void share_on_timer(struct timer *t, void *arg)
     process_unref(p);
 }
 
-/* Sets the timer for the next link that expires. The wall clock may be set, so the timer fires
- * at least once per LINK_POLL_MS. */
-void share_arm(struct process *p)
+void share_init(struct process *p)
 {
-    int64_t now = clock_wall_ms(), next = now + LINK_POLL_MS;
-    struct list *it, *tmp;
-
-    if (list_is_empty(&p->shares)) {
-        timer_close(p->share_timer);
-        p->share_timer = NULL;
-        return;
-    }
-    list_for_each (it, tmp, &p->shares) {
-        const struct share *s = list_entry(it, struct share, link);
-        if (s->expires_ms < next)
-            next = s->expires_ms;
-    }
-    if (p->share_timer == NULL)
-        p->share_timer = timer_new(p->engine->loop, share_on_timer, p);
-    timer_start(p->share_timer, next > now ? (uint64_t)(next - now) : 0);
+    list_init(&p->links.list);
 }
 
 void share_free_all(struct process *p)
 {
-    while (!list_is_empty(&p->shares))
-        share_free(list_entry(p->shares.next, struct share, link));
-    timer_close(p->share_timer);
-    p->share_timer = NULL;
+    while (!list_is_empty(&p->links.list))
+        share_free(list_entry(p->links.list.next, struct share, link));
+    timer_close(p->links.timer);
+    p->links.timer = NULL;
 }
 
 /* --- creating and revoking -------------------------------------------------------- */
@@ -116,7 +123,7 @@ static int share_check(const struct process *p, const struct share_spec *s, stru
     if (s->label != NULL && strlen(s->label) > LIMIT_LINK_LABEL_BYTES)
         return hf_fail_field(err, HF_E_bad_value, "label", "label is longer than %d bytes",
                              LIMIT_LINK_LABEL_BYTES);
-    list_for_each (it, tmp, &p->shares)
+    list_for_each (it, tmp, &p->links.list)
         count++;
     if (count >= LIMIT_LINKS) {
         int rc = hf_fail(err, HF_E_too_many_links,
@@ -178,7 +185,7 @@ int process_share(struct process *p, const struct share_spec *spec, char *secret
     s->expires_ms =
         s->created_ms + (spec->expires_in_ms > 0 ? spec->expires_in_ms : LINK_EXPIRES_MS);
     s->max_uses = spec->max_uses;
-    list_append(&p->shares, &s->link);
+    list_append(&p->links.list, &s->link);
     rc = meta_store(p, err);
     if (rc < 0) {
         share_free(s);
@@ -193,7 +200,7 @@ static struct share *share_find(const struct process *p, const char *id)
 {
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->shares) {
+    list_for_each (it, tmp, &p->links.list) {
         struct share *s = list_entry(it, struct share, link);
         if (strcmp(s->id, id) == 0)
             return s;
@@ -220,7 +227,7 @@ bool process_share_at(const struct process *p, size_t index, struct share_view *
 {
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->shares) {
+    list_for_each (it, tmp, &p->links.list) {
         if (index-- > 0)
             continue;
         share_get_view(list_entry(it, struct share, link), out);
@@ -245,7 +252,7 @@ static struct share *find_by_digest(const struct process *p, const uint8_t diges
     struct share *found = NULL;
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->shares) {
+    list_for_each (it, tmp, &p->links.list) {
         struct share *s = list_entry(it, struct share, link);
         if (crypto_equal(s->digest, digest, DIGEST))
             found = s;
@@ -322,9 +329,11 @@ void share_write(const struct process *p, struct json_out *o)
 {
     struct list *it, *tmp;
 
+    if (list_is_empty(&p->links.list))
+        return;
     json_key(o, "links");
     json_open(o, '[');
-    list_for_each (it, tmp, &p->shares) {
+    list_for_each (it, tmp, &p->links.list) {
         const struct share *s = list_entry(it, struct share, link);
         char hex[2 * DIGEST + 1];
 
@@ -366,7 +375,7 @@ void share_load(struct process *p, const json_t *links)
         const char *id = json_string_value(json_object_get(o, "id"));
         struct share *s = hf_xalloc(sizeof *s);
 
-        list_append(&p->shares, &s->link);
+        list_append(&p->links.list, &s->link);
         if (id == NULL || strlen(id) != SHARE_ID_LEN ||
             !digest_read(json_string_value(json_object_get(o, "digest")), s->digest)) {
             share_free(s);

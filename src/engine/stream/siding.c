@@ -12,7 +12,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
 
 /* True: bytes are left in it. */
 static bool siding_has_bytes(const struct engine *e)

@@ -14,7 +14,10 @@
 
 #include "base/crypto.h"
 #include "base/mem.h"
-#include "engine/engine_own.h"
+#include "engine/process_own.h"
+#include "engine/spawn/keeper_channel.h"
+#include "engine/stream/tty_activity_own.h"
+#include "engine/stream/viewer.h"
 #include "term/osc.h"
 
 /* What an event reports. It is hashed as raw bytes, so it starts zeroed. */
@@ -114,7 +117,7 @@ static enum tty_activity_fact probe_echo(const struct process *p)
 {
     struct termios t;
 
-    if (p->tty_fd < 0 || tcgetattr(p->tty_fd, &t) < 0)
+    if (output_tty(p) < 0 || tcgetattr(output_tty(p), &t) < 0)
         return FACT_UNKNOWN;
     return (t.c_lflag & ICANON) && !(t.c_lflag & ECHO) ? FACT_YES : FACT_NO;
 }
@@ -148,16 +151,16 @@ static void apply_reply(struct tty_activity *a, const struct k_probed *m)
 
 static void on_reply(struct process *p, const struct k_probed *m)
 {
-    struct tty_activity *a = p->attention;
+    struct tty_activity *a = p->tty_activity;
 
     if (a == NULL || !a->probe_pending)
         return;
     process_ref(p);
     apply_reply(a, m);
     /* A program that waits for input has already written its prompt: read that first. */
-    if (!list_is_empty(&a->watches) && !p->held)
+    if (!list_is_empty(&a->watches) && !pace_is_paused(p))
         output_read_rest(p);
-    if (p->attention != NULL && process_is_running(p)) {
+    if (p->tty_activity != NULL && process_is_running(p)) {
         report(a);
         notify_watches(a, a->probes);
         schedule_probe(a);
@@ -191,11 +194,11 @@ static void send_probe(struct tty_activity *a)
     struct k_simple m = {.type = K_PROBE, .entry = p->entry};
 
     a->busy_since_ms = 0;
-    if (a->probe_pending || p->reaped)
+    if (a->probe_pending || exit_is_reaped(p))
         return;
     a->input_since = false;
     a->probes++;
-    a->probe_pending = keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0,
+    a->probe_pending = keeper_channel_send(p->engine->channel, &m, sizeof m, NULL, 0, NULL, 0,
                                            on_probe_reply, p->engine) == 0;
 }
 
@@ -221,13 +224,13 @@ static void attention_on_timer(struct timer *t, void *arg)
 
 void tty_activity_activity(struct process *p)
 {
-    struct tty_activity *a = p->attention;
+    struct tty_activity *a = p->tty_activity;
 
     if (a == NULL)
         return;
     a->active_ms = loop_now_ms(p->engine->loop);
     a->probes_left = TTY_ACTIVITY_PROBES;
-    if (a->soon || p->reaped)
+    if (a->soon || exit_is_reaped(p))
         return;
     a->soon = true;
     arm(a, first_ms(a));
@@ -235,9 +238,9 @@ void tty_activity_activity(struct process *p)
 
 void tty_activity_input(struct process *p)
 {
-    if (p->attention == NULL)
+    if (p->tty_activity == NULL)
         return;
-    p->attention->input_since = true;
+    p->tty_activity->input_since = true;
     tty_activity_activity(p);
 }
 
@@ -256,7 +259,7 @@ static void set_title(struct process *p, const char *title)
         return;
     memcpy(h->osc_title, title, len);
     memset(h->osc_title + len, 0, sizeof h->osc_title - len);
-    if (p->title == NULL)
+    if (p->meta.title == NULL)
         viewers_notice(p, &n);
 }
 
@@ -279,14 +282,15 @@ static void on_osc(void *arg, const struct osc_event *e)
 /* Being killed in between is harmless: the next worker parses the sequence again. */
 void tty_activity_output(struct process *p)
 {
-    struct tty_activity *a = p->attention;
+    struct tty_activity *a = p->tty_activity;
     uint64_t next = journal_next(&p->journal);
 
-    if (a == NULL || a->osc.at >= next)
+    if (a == NULL || a->osc.vt.at >= next)
         return;
-    if (a->osc.at < journal_first(&p->journal))
+    if (a->osc.vt.at < journal_first(&p->journal))
         osc_init(&a->osc, journal_first(&p->journal));
-    osc_feed(&a->osc, journal_bytes(&p->journal, a->osc.at), (size_t)(next - a->osc.at), on_osc, p);
+    osc_feed(&a->osc, journal_bytes(&p->journal, a->osc.vt.at), (size_t)(next - a->osc.vt.at),
+             on_osc, p);
     p->rec.head->osc_from = osc_resume_at(&a->osc);
     tty_activity_activity(p);
 }
@@ -297,14 +301,14 @@ void tty_activity_start(struct process *p)
 {
     struct tty_activity *a;
 
-    if (!p->rec.head->pty || p->attention != NULL)
+    if (!p->rec.head->pty || p->tty_activity != NULL)
         return;
     a = hf_xalloc(sizeof *a);
     a->process = p;
     a->timer = timer_new(p->engine->loop, attention_on_timer, a);
     list_init(&a->watches);
     osc_init(&a->osc, p->rec.head->osc_from);
-    p->attention = a;
+    p->tty_activity = a;
     tty_activity_output(p);
     tty_activity_activity(p);
 }
@@ -312,17 +316,17 @@ void tty_activity_start(struct process *p)
 /* The process has exited: stop probing. Watchers learn of the exit as viewers. */
 void tty_activity_stop(struct process *p)
 {
-    if (p->attention != NULL)
-        timer_stop(p->attention->timer);
+    if (p->tty_activity != NULL)
+        timer_stop(p->tty_activity->timer);
 }
 
 void tty_activity_free(struct process *p)
 {
-    struct tty_activity *a = p->attention;
+    struct tty_activity *a = p->tty_activity;
 
     if (a == NULL)
         return;
-    p->attention = NULL;
+    p->tty_activity = NULL;
     timer_close(a->timer);
     while (!list_is_empty(&a->watches))
         list_remove(a->watches.next);
@@ -336,9 +340,9 @@ const char *tty_activity_cwd(const struct process *p)
 
     if (h->osc_cwd[0] != '\0')
         return h->osc_cwd;
-    if (p->attention != NULL && p->attention->proc_cwd != NULL)
-        return p->attention->proc_cwd;
-    return p->cwd;
+    if (p->tty_activity != NULL && p->tty_activity->proc_cwd != NULL)
+        return p->tty_activity->proc_cwd;
+    return p->meta.cwd;
 }
 
 void process_tty_activity(struct process *p, struct tty_activity_view *v)
@@ -350,13 +354,13 @@ void process_tty_activity(struct process *p, struct tty_activity_view *v)
 
 void process_watch_tty_activity(struct process *p, struct tty_activity_watch *w)
 {
-    struct tty_activity *a = p->attention;
+    struct tty_activity *a = p->tty_activity;
 
     if (a == NULL)
         return;
     w->from_probe = a->probes + 1;
     list_append(&a->watches, &w->link);
-    if (!p->reaped)
+    if (!exit_is_reaped(p))
         arm(a, 0);
     a->soon = false;
     a->wait_ms = ATTENTION_WATCH_FIRST_MS;

@@ -7,13 +7,14 @@
  */
 #include "engine/stream/viewer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "engine/engine_own.h"
 #include "engine/stream/client_id.h"
+#include "engine/stream/viewer_own.h"
 
 /* For viewers without snapshots: enough for a screen and some history. */
 #define DEFAULT_TTY_BYTES 65536
@@ -151,7 +152,7 @@ static bool pump_step(struct viewer *v)
     uint64_t first = pump_first(v, j), from = v->at;
     int step;
 
-    if (v->dead || v->exited || !v->ops->ready(v->arg))
+    if (v->dead || v->exited || (v->ops->ready != NULL && !v->ops->ready(v->arg)))
         return false;
     if (v->at < first && v->snapshot.len == 0 && !v->snapshot_due) {
         v->at = v->acked = first; /* a peer cannot acknowledge what it never received */
@@ -196,30 +197,58 @@ static void pump_one(struct viewer *v)
  * pump_next. A nested pump only requests another round. */
 static void pump_round(struct process *p)
 {
-    struct list *it = p->viewers.next;
+    struct list *it = p->viewers.list.next;
 
-    while (it != &p->viewers) {
+    while (it != &p->viewers.list) {
         struct viewer *v = list_entry(it, struct viewer, link);
-        p->pump_next = it->next;
+        p->viewers.next = it->next;
         pump_one(v);
-        it = p->pump_next;
+        it = p->viewers.next;
     }
-    p->pump_next = NULL;
+    p->viewers.next = NULL;
 }
 
 void viewers_pump(struct process *p)
 {
-    p->pump_again = true;
-    if (p->pumping)
+    p->viewers.pump_again = true;
+    if (p->viewers.pumping)
         return;
     process_ref(p);
-    p->pumping = true;
-    while (p->pump_again) {
-        p->pump_again = false;
+    p->viewers.pumping = true;
+    while (p->viewers.pump_again) {
+        p->viewers.pump_again = false;
         pump_round(p);
     }
-    p->pumping = false;
+    p->viewers.pumping = false;
     process_unref(p);
+}
+
+static void viewers_on_pump(void *arg)
+{
+    struct process *p = arg;
+
+    process_ref(p);
+    viewers_pump(p);
+    if (!process_is_running(p))
+        exit_run_waiters(p);
+    process_unref(p);
+}
+
+void viewers_pump_later(struct process *p)
+{
+    loop_defer(p->engine->loop, &p->viewers.pump);
+}
+
+void viewers_init(struct process *p)
+{
+    list_init(&p->viewers.list);
+    p->viewers.pump = (struct task){.fn = viewers_on_pump, .arg = p};
+}
+
+void viewers_fini(struct process *p)
+{
+    assert(list_is_empty(&p->viewers.list));
+    task_cancel(&p->viewers.pump);
 }
 
 void viewer_pump(struct viewer *v)
@@ -227,7 +256,7 @@ void viewer_pump(struct viewer *v)
     struct process *p = process_ref(v->process);
 
     pump_one(v);
-    output_update(p);
+    pace_update(p);
     process_unref(p);
 }
 
@@ -256,7 +285,7 @@ void viewers_notice(struct process *p, const struct viewer_notice *n)
 {
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers.list) {
         struct viewer *v = list_entry(it, struct viewer, link);
         if (v->ops->notice != NULL && !v->exited)
             notice_send(v, n);
@@ -278,7 +307,7 @@ uint64_t viewers_hold(struct process *p)
     uint64_t hold = journal_next(&p->journal);
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers.list) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         uint64_t needs = viewer_hold_needs(v);
         if (!v->never_holds && !v->stalled && !v->exited && needs < hold)
@@ -293,7 +322,7 @@ static uint64_t fastest_at(struct process *p)
     uint64_t fastest = 0;
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers.list) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         if (!v->never_holds && !v->lossless && !v->stalled && viewer_hold_has(v) > fastest)
             fastest = viewer_hold_has(v);
@@ -307,7 +336,7 @@ void viewers_mark_stalled(struct process *p, uint64_t held_ms)
     uint64_t fastest = fastest_at(p), now = loop_now_ms(p->engine->loop);
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers.list) {
         struct viewer *v = list_entry(it, struct viewer, link);
         bool still = now - v->moved_ms >= VIEWER_PATIENCE_MS &&
                      viewer_hold_has(v) < journal_next(&p->journal);
@@ -417,7 +446,7 @@ static void report_membership(const struct viewer *v, const char *type)
 
 size_t viewers_members(const struct process *p)
 {
-    return p->viewer_count - p->guest_count;
+    return p->viewers.count - p->viewers.guests;
 }
 
 /* Guests may not use the last few places, so that they cannot lock the owner out of its process. */
@@ -428,11 +457,11 @@ static int check_count(const struct process *p, const struct viewer_options *o,
     size_t kept = (most + LIMIT_VIEWERS_KEPT_PART - 1) / LIMIT_VIEWERS_KEPT_PART;
     int rc;
 
-    if (o->internal || (p->viewer_count < most && (!o->guest || p->guest_count + kept < most)))
+    if (o->internal || (p->viewers.count < most && (!o->guest || p->viewers.guests + kept < most)))
         return 0;
     rc = hf_fail(err, HF_E_too_many_viewers,
                  "this process has %zu viewers, the most that --max-viewers allows%s",
-                 p->viewer_count, p->viewer_count < most ? " to links and watchers" : "");
+                 p->viewers.count, p->viewers.count < most ? " to links and watchers" : "");
     if (err != NULL)
         err->limit = "max_viewers";
     return rc;
@@ -482,22 +511,22 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     v->client_id = hf_xstrdup(o->client);
     v->name = hf_xstrdup(o->name);
     if (!v->internal) {
-        p->viewer_count++;
-        p->guest_count += v->guest;
+        p->viewers.count++;
+        p->viewers.guests += v->guest;
         p->engine->viewers++;
         if (!v->guest)
             kill_deadline_on_attach(p);
         process_touch(p);
         report_membership(v, "viewer.joined");
     }
-    list_append(&p->viewers, &v->link);
+    list_append(&p->viewers.list, &v->link);
     viewer_screen_attach(v, o);
     viewer_hold_attached(v, o->since == SINCE_OFFSET && !o->runs);
     viewer_hold_note(p);
     lease_on_attach(v);
     if (o->rows > 0)
         size_viewer(v, (uint16_t)o->rows, (uint16_t)o->cols);
-    loop_defer(p->engine->loop, &p->pump);
+    viewers_pump_later(p);
     *out = v;
     return 0;
 }
@@ -510,14 +539,14 @@ void viewer_detach(struct viewer *v)
         return;
     p = process_ref(v->process);
     v->dead = true;
-    if (p->pump_next == &v->link)
-        p->pump_next = v->link.next;
+    if (p->viewers.next == &v->link)
+        p->viewers.next = v->link.next;
     list_remove(&v->link);
     lease_on_detach(v);
     viewer_answerer_left(p, v);
     if (!v->internal) {
-        p->viewer_count--;
-        p->guest_count -= v->guest;
+        p->viewers.count--;
+        p->viewers.guests -= v->guest;
         p->engine->viewers--;
         if (p->in_table)
             report_membership(v, "viewer.left");
@@ -529,7 +558,7 @@ void viewer_detach(struct viewer *v)
     viewer_hold_note(p);
     if (!v->pumping)
         viewer_free(v);
-    output_update(p);
+    pace_update(p);
     process_unref(p);
 }
 
@@ -566,7 +595,7 @@ struct process *viewer_process(const struct viewer *v)
 
 size_t process_viewer_count(const struct process *p)
 {
-    return p->viewer_count;
+    return p->viewers.count;
 }
 
 bool viewer_has_client(const struct viewer *v, const char *principal, const char *client)
@@ -582,7 +611,7 @@ void process_write_viewers(struct process *p, const struct viewer *reader, struc
     struct list *it, *tmp;
 
     json_open(o, '[');
-    list_for_each (it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers.list) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         if (!v->internal)
             write_viewer(v, reader, o);

@@ -89,7 +89,7 @@ struct viewer_notice {
 };
 
 struct viewer_ops {
-    /* Is there room? False: the viewer is skipped until viewer_pump(). */
+    /* Is there room? False: the viewer is skipped until viewer_pump(). NULL: there always is. */
     bool (*ready)(void *arg);
     /* Send these bytes. The callee must buffer whatever does not fit. */
     void (*bytes)(void *arg, const struct slice *s);

@@ -15,7 +15,7 @@
  * engine.
  */
 #include "base/clock.h"
-#include "engine/engine_own.h"
+#include "engine/stream/viewer_own.h"
 
 static bool is_confirmed(const struct viewer *v)
 {
@@ -76,8 +76,7 @@ void viewer_hold_confirm(struct process *p, bool ask)
 {
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->viewers)
-        confirm_one(list_entry(it, struct viewer, link), ask);
+    viewers_each(it, tmp, p) confirm_one(list_entry(it, struct viewer, link), ask);
 }
 
 /* --- retention ----------------------------------------------------------------------- */
@@ -88,7 +87,8 @@ void viewer_hold_note(struct process *p)
     uint32_t count = 0;
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &p->viewers) {
+    viewers_each(it, tmp, p)
+    {
         const struct viewer *v = list_entry(it, struct viewer, link);
         if (!may_claim(v))
             continue;
@@ -156,7 +156,8 @@ static bool is_back(const struct viewer *cut)
 {
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &cut->process->viewers) {
+    viewers_each(it, tmp, cut->process)
+    {
         struct viewer *v = list_entry(it, struct viewer, link);
         if (v->resumes && v->from >= viewer_hold_needs(cut) && v->from <= cut->at) {
             v->resumes = false;

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/engine_own.h"
 #include "engine/stream/screen_own.h"
+#include "engine/stream/viewer_own.h"
 #include "term/snapshot.h"
 
 /* --- which terminal replies --------------------------------------------------------- */
@@ -25,6 +25,11 @@ static void set_answerer(struct viewer *v)
 {
     v->process->answerer = v;
     v->quiet_until = journal_next(&v->process->journal);
+}
+
+bool viewer_answerer_exists(const struct process *p)
+{
+    return p->answerer != NULL;
 }
 
 void viewer_answerer_typed(struct viewer *v)
@@ -41,7 +46,8 @@ void viewer_answerer_left(struct process *p, const struct viewer *v)
     if (p->answerer != v)
         return;
     p->answerer = NULL;
-    list_for_each (it, tmp, &p->viewers) {
+    viewers_each(it, tmp, p)
+    {
         struct viewer *other = list_entry(it, struct viewer, link);
         if (may_reply(other)) {
             set_answerer(other);
@@ -180,8 +186,7 @@ void viewer_screen_filter(struct viewer *v, struct slice *s)
 {
     struct process *p = v->process;
     struct buf *out = &p->engine->filtered;
-    bool focus =
-        v->at >= v->replay_until || modes_on(&tracker_state(&p->tracker)->modes, MODE_FOCUS);
+    bool focus = v->at >= v->replay_until || modes_on(screen_terminal_modes(p), MODE_FOCUS);
     size_t quiet = s->len; /* a whole run may extend past the quiet part */
 
     if (!is_quiet(v))

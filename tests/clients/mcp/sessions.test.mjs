@@ -13,6 +13,15 @@ import { waitUntil, within } from '../../lib/wait.mjs';
 /** The process that runs this marker, once it does. */
 const running = (d, mark) =>
     waitUntil(async () => (await d.list('?status=running')).find((p) => p.command.includes(mark)), `${mark} to run`);
+/** A stream of a self-contained request that listens for changes of the list of processes. */
+const listen = (d, id) => {
+    const meta = (name, value) => [`io.modelcontextprotocol/${name}`, value];
+    const _meta = Object.fromEntries([meta('protocolVersion', '2026-07-28'), meta('clientCapabilities', {})]);
+    return openPost(d, request(id, 'subscriptions/listen', { notifications: { resourcesListChanged: true }, _meta }), {
+        version: '2026-07-28',
+        headers: { 'Mcp-Method': 'subscriptions/listen' },
+    });
+};
 const gone = (d, id) => waitUntil(async () => (await d.get(id)).status === 'exited', `${id} to end`);
 
 withDaemon('mcp sessions', {}, (d) => {
@@ -287,4 +296,40 @@ it('a daemon that stops answers what waits', () =>
         const a = await slow;
         assert.equal(a.json.result.structuredContent.exit.by, 'shutdown');
         assert.equal((await within(d.exit, 10000, 'exit')).code, 0);
+    }));
+
+it('a worker that is replaced answers every call, and ends every stream', () =>
+    daemonFor({}, async (d) => {
+        const session = await open(d, '2025-03-26');
+        const deaf = await d.sh('trap "" TERM; echo deaf; while :; do sleep 0.1; done');
+        const tool = (id, name, args) => request(id, 'tools/call', { name, arguments: args });
+        const batch = post(
+            d,
+            [
+                tool('run', 'run_command', { command: 'sleep 308' }),
+                tool('wait', 'wait_for', { process_id: deaf.id, exit: true }),
+                tool('stop', 'stop', { process_id: deaf.id, grace_ms: 60000 }),
+                request('quick', 'ping'),
+            ],
+            { session },
+        );
+        const alone = post(d, tool('alone', 'run_command', { command: 'sleep 309' }), { session });
+        const feed = new SseReader(await d.open('GET', '/mcp', { headers: { Accept: 'text/event-stream', 'Mcp-Session-Id': session } }));
+        const listening = new SseReader(await listen(d, 'sub'));
+        assert.match((await listening.next()).data, /acknowledged/);
+        const [run] = await Promise.all([running(d, 'sleep 308'), running(d, 'sleep 309')]);
+        process.kill(d.pid, 'SIGHUP');
+        const replies = new Map((await batch).json.map((m) => [m.id, m]));
+        assert.deepEqual([...replies.keys()].sort(), ['quick', 'run', 'stop', 'wait']);
+        assert.deepEqual(replies.get('quick').result, {});
+        for (const id of ['run', 'wait', 'stop']) assert.equal(replies.get(id).error.data.code, 'shutting_down', id);
+        assert.equal((await alone).json.error.data.code, 'shutting_down');
+        const last = JSON.parse((await listening.find((e) => e.data.includes('"result"'))).data);
+        assert.equal(last.id, 'sub');
+        assert.equal(last.result.resultType, 'complete');
+        assert.equal(await listening.next(), null);
+        while ((await feed.next()) !== null);
+        await waitUntil(async () => (await d.get(run.id)).status === 'running', 'the command under the next worker');
+        await d.remove(run.id);
+        await d.remove(deaf.id);
     }));

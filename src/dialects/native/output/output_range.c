@@ -167,18 +167,6 @@ static uint64_t write_chunks(struct json_out *o, const struct journal *j,
     return at;
 }
 
-static void write_gap(struct json_out *o, const struct output_range *r)
-{
-    if (r->gap_from == r->from) {
-        json_knull(o, "gap");
-        return;
-    }
-    json_kopen(o, "gap", '{');
-    json_ku64(o, "from", r->gap_from);
-    json_ku64(o, "to", r->from);
-    json_close(o, '}');
-}
-
 int output_json(struct http_request *rq, struct process *p, const struct output_range *range,
                 struct hf_error *err)
 {
@@ -193,7 +181,7 @@ int output_json(struct http_request *rq, struct process *p, const struct output_
     if (cut)
         r.to = r.from + OUTPUT_JSON_BYTES;
     json_ku64(&o, "offset", r.from);
-    write_gap(&o, &r);
+    process_json_range(&o, "gap", r.gap_from, r.from);
     json_kopen(&o, "chunks", '[');
     next = write_chunks(&o, process_journal(p), &r, v.running || cut);
     json_close(&o, ']');

@@ -191,7 +191,7 @@ int create_handle(struct http_request *rq, struct hf_error *err)
     char hash[HASH_LEN + 1] = "";
     int rc;
 
-    if (native_check_open(native_of(rq), err) < 0 || decode_key(rq, &key, err) < 0 ||
+    if (dialect_check_open(dialect_base_of(rq), err) < 0 || decode_key(rq, &key, err) < 0 ||
         (body = native_decode_json(rq, err)) == NULL)
         return -1;
     if (key != NULL) {

@@ -271,7 +271,8 @@ int run_handle(struct http_request *rq, struct hf_error *err)
     struct run_process *r;
     int rc;
 
-    if (native_check_open(native_of(rq), err) < 0 || (body = native_decode_json(rq, err)) == NULL)
+    if (dialect_check_open(dialect_base_of(rq), err) < 0 ||
+        (body = native_decode_json(rq, err)) == NULL)
         return -1;
     rc = spawn_request_decode(&request, body, true, err);
     if (rc == 0) {

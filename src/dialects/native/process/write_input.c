@@ -43,7 +43,7 @@ static void input_drain(struct call *c)
 {
     struct hf_error err;
 
-    native_check_open(native_of_call(c), &err);
+    dialect_check_open(c->base, &err);
     input_fail(input_of(c), &err);
 }
 

@@ -54,7 +54,8 @@ int session_create_handle(struct http_request *rq, struct hf_error *err)
     struct call *c;
     int rc;
 
-    if (native_check_open(native_of(rq), err) < 0 || (body = native_decode_json(rq, err)) == NULL)
+    if (dialect_check_open(dialect_base_of(rq), err) < 0 ||
+        (body = native_decode_json(rq, err)) == NULL)
         return -1;
     rc = session_request_decode(&request, body, err);
     if (rc == 0) {
@@ -152,7 +153,7 @@ static void deletion_on_done(void *arg, const struct survivors *v, size_t ended)
 
     d->session = NULL;
     json_ku64(&o, "ended", ended);
-    json_reply_survivors(&o, v);
+    process_json_survivors(&o, v);
     call_send(&d->call, 200, &o);
 }
 

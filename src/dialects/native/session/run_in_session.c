@@ -353,7 +353,7 @@ int session_run_handle(struct http_request *rq, struct hf_error *err)
     bool events;
     int rc;
 
-    if (s == NULL || native_check_open(n, err) < 0 || decode_events(rq, &events, err) < 0 ||
+    if (s == NULL || dialect_check_open(&n->base, err) < 0 || decode_events(rq, &events, err) < 0 ||
         (body = native_decode_json(rq, err)) == NULL)
         return -1;
     rc = session_run_request_decode(&request, body, err);

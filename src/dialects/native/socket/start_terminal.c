@@ -146,7 +146,7 @@ void terminal_handle(struct http_request *rq)
     /* An invalid query is a 400; a refusal by the system is reported in the close. */
     if (connect_decode(rq, &c, &err) < 0 || terminal_decode(rq, &request, &c, &err) < 0)
         http_reply_error(rq, &err);
-    else if (native_check_open(native_of(rq), &err) < 0)
+    else if (dialect_check_open(dialect_base_of(rq), &err) < 0)
         refuse(rq, &err);
     else
         start_call_begin(rq, base->engine, &request.spec,

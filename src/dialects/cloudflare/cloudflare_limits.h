@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cloudflare_limits.h - limits of this dialect alone; base/limits.h has those that parts share
+ *
+ * Layer: dialects.
+ */
+#ifndef HF_DIALECTS_CLOUDFLARE_CLOUDFLARE_LIMITS_H
+#define HF_DIALECTS_CLOUDFLARE_CLOUDFLARE_LIMITS_H
+
+#include "base/limits.h"
+
+#define LIMIT_CF_OUTPUT_BYTES (16 * 1024 * 1024) /* of each stream in an execute, of a log */
+#define LIMIT_CF_CALLS 64                        /* requests in progress in one multiplex */
+#define LIMIT_CF_CALL_ID_BYTES 128               /* of their ids; the client's have 25 */
+#define LIMIT_CF_FRAME_BYTES (LIMIT_JSON_BODY_BYTES + 64 * 1024) /* one of its messages */
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_limits.h - limits of this dialect alone; base/limits.h has those that parts share
+ *
+ * Layer: dialects.
+ */
+#ifndef HF_DIALECTS_DOCKER_DOCKER_LIMITS_H
+#define HF_DIALECTS_DOCKER_DOCKER_LIMITS_H
+
+#define LIMIT_DOCKER_CREATED 64 /* containers created but not started */
+#define LIMIT_DOCKER_EXECS 256  /* execs not started or failed; the oldest is dropped */
+#define LIMIT_DOCKER_CREATED_BYTES (16 << 20) /* of all their requests together */
+#define LIMIT_DOCKER_STREAMS 64               /* attached to one container before its start */
+#define LIMIT_DOCKER_NOTE_BYTES (32 * 1024) /* of them, the newest are saved for the next worker */
+#define LIMIT_DOCKER_NOTE_ITEM_BYTES (8 * 1024)
+#define LIMIT_DOCKER_FILTER_VALUES 64 /* in one filter of a list */
+#define LIMIT_DOCKER_TOP 4096         /* processes in one response */
+#define DOCKER_SIZE_MS 200            /* wait for an old client's size before the start */
+#define DOCKER_STOP_MS 10000          /* between TERM and KILL, by default */
+
+#endif

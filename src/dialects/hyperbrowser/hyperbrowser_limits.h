@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hyperbrowser_limits.h - limits of this dialect alone; base/limits.h has those that parts share
+ *
+ * Layer: dialects.
+ */
+#ifndef HF_DIALECTS_HYPERBROWSER_HYPERBROWSER_LIMITS_H
+#define HF_DIALECTS_HYPERBROWSER_HYPERBROWSER_LIMITS_H
+
+#define LIMIT_HYPER_HISTORY_BYTES (16LL << 20) /* of a process: its result contains all of it */
+#define LIMIT_HYPER_REPLAY_BYTES (8LL << 20)   /* how far back from_seq may reach */
+#define LIMIT_HYPER_OUTPUT_BYTES (1024 * 1024) /* in the status of a terminal */
+#define LIMIT_HYPER_FRAME_BYTES (1024 * 1024)  /* of JSON, as other bodies */
+#define LIMIT_HYPER_LIST 1000                  /* processes in one response */
+
+#endif
