@@ -86,9 +86,13 @@ struct json_field {
     int64_t min, max; /* INT: value; STR: length in bytes (max 0: no limit) */
     bool required;
     bool nullable; /* null means "not given" */
+    bool clamp;    /* INT: a larger value than max means max */
 };
 #define JSON_FIELD(k, type, member, ...)                                                           \
     BRACES(.name = #member, .kind = JSON_F_##k, .offset = offsetof(type, member), __VA_ARGS__)
+/* The same for a field whose name is not the member's. */
+#define JSON_FIELD_AS(n, k, type, member, ...)                                                     \
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(type, member), __VA_ARGS__)
 /* The target starts zeroed or with defaults; fields not given are untouched. */
 int json_decode(const json_t *object, const struct json_field *fields, size_t n, void *target,
                 struct hf_error *err);
@@ -96,6 +100,8 @@ int json_decode(const json_t *object, const struct json_field *fields, size_t n,
  * ignored. */
 int json_decode_known(const json_t *object, const struct json_field *fields, size_t n, void *target,
                       struct hf_error *err);
+/* The opposite: the members that the table names, with their values. */
+json_t *json_encode(const struct json_field *fields, size_t n, const void *source);
 /* A string without NUL, or NULL with err set. `field` is its name in the message. */
 const char *json_text(const json_t *v, const char *field, struct hf_error *err);
 

@@ -198,6 +198,8 @@ static int decode_int(const json_t *v, const struct json_field *f, int64_t *out,
 
     if (!json_is_integer(v))
         return fail_type(err, f->name, "an integer", v);
+    if (f->clamp && n > f->max)
+        n = f->max;
     if (n < f->min || n > f->max)
         return hf_fail_field(err, HF_E_bad_value, f->name, "\"%s\" must be from %lld to %lld",
                              f->name, (long long)f->min, (long long)f->max);
@@ -289,4 +291,22 @@ int json_decode_known(const json_t *object, const struct json_field *fields, siz
                       struct hf_error *err)
 {
     return decode(object, fields, n, false, target, err);
+}
+
+json_t *json_encode(const struct json_field *fields, size_t n, const void *source)
+{
+    json_t *object = json_object(), *v = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        const void *member = (const char *)source + fields[i].offset;
+
+        switch (fields[i].kind) {
+        case JSON_F_STR: v = json_string(*(const char *const *)member); break;
+        case JSON_F_INT: v = json_integer(*(const int64_t *)member); break;
+        case JSON_F_BOOL: v = json_boolean(*(const bool *)member); break;
+        default: v = json_incref(*(json_t *const *)member); break;
+        }
+        json_object_set_new(object, fields[i].name, v != NULL ? v : json_null());
+    }
+    return object;
 }

@@ -80,6 +80,16 @@ struct journal *process_journal(struct process *p)
     return &p->journal;
 }
 
+const char *process_id(const struct process *p)
+{
+    return p->rec.head->id;
+}
+
+bool process_has_terminal(const struct process *p)
+{
+    return p->rec.head->pty;
+}
+
 bool process_is_running(const struct process *p)
 {
     return atomic_load_explicit(&p->rec.head->exit_set, memory_order_relaxed) == 0;

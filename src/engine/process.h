@@ -75,6 +75,8 @@ struct process *process_ref(struct process *p);
 void process_unref(struct process *p);
 struct engine *process_engine(struct process *p);
 struct journal *process_journal(struct process *p);
+const char *process_id(const struct process *p);
+bool process_has_terminal(const struct process *p);
 bool process_is_running(const struct process *p); /* no exit record yet */
 
 /* --- change it ------------------------------------------------------------- */

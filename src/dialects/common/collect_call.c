@@ -20,6 +20,7 @@ static void collect_call_release(struct call *c)
 
     if (r->collect != NULL)
         collect_free(r->collect);
+    c->base->collecting--;
     if (r->ops->release != NULL)
         r->ops->release(r);
 }
@@ -94,6 +95,7 @@ void collect_call_begin(struct collect_call *r, const struct collect_call_ops *o
     r->ops = ops;
     r->began_ms = clock_mono_ms();
     call_adopt(&r->call, rq, &collect_call_kind);
+    r->call.base->collecting++;
     if (collect_start(e, spec, max_bytes, &collect_ops, r, &r->collect, &err) < 0)
         collect_call_on_failed(r, &err);
 }

@@ -4,10 +4,13 @@
  */
 #include "dialects/common/console.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "dialects/common/caller.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/common/stdin_feed.h"
 #include "engine/engine.h"
 
@@ -202,6 +205,18 @@ void console_type_all(struct console *c, const void *bytes, size_t len)
     ws_pause(c->ws);
 }
 
+void console_resize(struct console *c, int64_t rows, int64_t cols)
+{
+    struct hf_error err;
+    int rc;
+
+    if (c->feed.viewer == NULL)
+        return;
+    rc = c->may_type ? viewer_resize(c->feed.viewer, rows, cols, &err) : console_forbid(&err);
+    if (rc < 0)
+        console_refused(c, &err);
+}
+
 static void console_on_room(void *arg)
 {
     struct console *c = arg;
@@ -366,6 +381,19 @@ struct console *console_open(struct http_request *rq, const struct console_open 
     return c;
 }
 
+struct console *console_serve(struct http_request *rq, struct console_open *o)
+{
+    struct hf_error err;
+    struct console *c;
+
+    o->user = dialect_base_of(rq);
+    o->pending = &dialect_base_of(rq)->pending;
+    c = console_open(rq, o, &err);
+    if (c == NULL && err.code != HF_OK)
+        http_reply_error(rq, &err);
+    return c;
+}
+
 int console_begin(struct console *c, struct process *p, const struct viewer_options *viewer,
                   struct hf_error *err)
 {
@@ -406,6 +434,24 @@ void console_send_json(struct console *c, struct json_out *o)
 {
     json_close(o, '}');
     ws_send_text(c->ws, buf_data(o->buf), o->buf->len);
+}
+
+void console_send_error(struct console *c, const char *fmt, ...)
+{
+    char message[sizeof((struct hf_error *)NULL)->detail + 64];
+    struct buf text = {0};
+    struct json_out o;
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(message, sizeof message, fmt, args);
+    va_end(args);
+    json_out_init(&o, &text);
+    json_open(&o, '{');
+    json_kstr(&o, "type", "error");
+    json_kstr(&o, "message", message);
+    console_send_json(c, &o);
+    buf_fini(&text);
 }
 
 struct ws *console_ws(const struct console *c)

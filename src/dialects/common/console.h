@@ -46,8 +46,8 @@ struct console_ops {
     void (*typed)(struct console *c, size_t len, const struct hf_error *err);
     /* There is room again; called before further output [nothing]. */
     void (*room)(struct console *c);
-    /* Input was refused, reported once per message: the client may only watch, another holds the
-     * lease, or stdin is closed. */
+    /* Input was refused, reported once per message, or a size: the client may only watch, another
+     * holds the lease, stdin is closed, or the size is out of range. */
     void (*refused)(struct console *c, const struct hf_error *err);
     /* Called just before the console is freed; code: the peer's. 0: the dialect is freed. */
     void (*closed)(struct console *c, int code);
@@ -74,6 +74,10 @@ struct console_open {
 struct console *console_open(struct http_request *rq, const struct console_open *o,
                              struct hf_error *err);
 
+/* The same where the dialect's struct is the user, and an error gets the dialect's shape. NULL:
+ * replied. */
+struct console *console_serve(struct http_request *rq, struct console_open *o);
+
 /*
  * Attaches a console that was opened without a process, because its client names the process to
  * start. Earlier input waits: binary input stays unread, with back-pressure to the peer. 0, or a
@@ -91,11 +95,16 @@ struct viewer *console_viewer(const struct console *c);   /* NULL once it is clo
 struct ws *console_ws(const struct console *c);
 /* A text frame with this object, which is closed here. */
 void console_send_json(struct console *c, struct json_out *o);
+/* A text frame {"type":"error","message":"…"}, which several platforms have. */
+void console_send_error(struct console *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Returns how many of these bytes were accepted; the rest is delivered again (for `binary`). */
 size_t console_type(struct console *c, const void *bytes, size_t len, bool last);
 /* Accepts all bytes: what has no room is buffered, and reading pauses until it is delivered. */
 void console_type_all(struct console *c, const void *bytes, size_t len);
+/* The client's window has this size, unless it may only watch: then `refused` is called. */
+void console_resize(struct console *c, int64_t rows, int64_t cols);
 /* Detaches and closes; safe inside the ops. */
 void console_close(struct console *c, int code, const char *reason);
 bool console_is_closing(const struct console *c);

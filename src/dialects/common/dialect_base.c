@@ -4,14 +4,17 @@
  */
 #include "dialects/common/dialect_base.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/pending.h"
+#include "engine/notes.h"
 
 /* --- life cycle ------------------------------------------------------------------------------ */
 
@@ -90,6 +93,20 @@ void dialect_reply_send(struct http_request *rq, int status, struct json_out *o)
     buf_clear(o->buf); /* frees what a large reply used */
 }
 
+void dialect_reply_json(struct http_request *rq, int status, json_t *v)
+{
+    struct dialect_base *b = dialect_base_of(rq);
+    struct json_out o;
+
+    assert(v != NULL);
+    buf_clear(&b->scratch);
+    json_out_init(&o, &b->scratch);
+    json_value(&o, v);
+    json_decref(v);
+    http_reply(rq, status, b->json_type != NULL ? b->json_type : "application/json",
+               buf_data(o.buf), o.buf->len);
+}
+
 void dialect_fail(struct http_request *rq, enum hf_code code, const char *fmt, ...)
 {
     struct hf_error err = {0};
@@ -101,6 +118,13 @@ void dialect_fail(struct http_request *rq, enum hf_code code, const char *fmt, .
     va_end(args);
     hf_fail(&err, code, "%s", detail);
     http_reply_error(rq, &err);
+}
+
+bool dialect_failed(struct http_request *rq, int rc, const struct hf_error *err)
+{
+    if (rc < 0)
+        http_reply_error(rq, err);
+    return rc < 0;
 }
 
 /* --- requests -------------------------------------------------------------------------------- */
@@ -163,4 +187,23 @@ bool dialect_query_flag(const struct http_request *rq, const char *name)
         if (strcasecmp(text, yes[i]) == 0)
             return true;
     return false;
+}
+
+/* --- notes ------------------------------------------------------------------------------- */
+
+json_t *dialect_note(const struct engine *e, const char *name)
+{
+    size_t len;
+    const char *text = engine_note(e, name, &len);
+
+    return text != NULL ? json_parse(text, len, NULL) : NULL;
+}
+
+int dialect_note_set(struct engine *e, const char *name, const json_t *v)
+{
+    char *text = v != NULL ? json_dumps(v, JSON_COMPACT) : NULL;
+    int rc = engine_note_set(e, name, text, text != NULL ? strlen(text) : 0);
+
+    free(text);
+    return rc;
 }

@@ -21,6 +21,7 @@ struct dialect_base {
     struct list pending;            /* struct pending: calls and WebSockets */
     struct input_call_queue typing; /* requests that bring input */
     struct buf scratch;             /* free between handlers: the JSON being written */
+    size_t collecting;              /* runs in progress, as in collect_call.h */
     bool closed;                    /* the daemon is stopping: nothing new may start */
     bool draining;                  /* and what is in progress must end */
     struct route_rows rows;
@@ -45,9 +46,15 @@ int dialect_check_open(const struct dialect_base *b, struct hf_error *err);
 struct json_out dialect_reply_open(struct dialect_base *b);
 void dialect_reply_send(struct http_request *rq, int status, struct json_out *o); /* closes it */
 
+/* The same with a tree, which is freed: for short replies, by json_pack(). */
+void dialect_reply_json(struct http_request *rq, int status, json_t *v);
+
 /* Replies with an error in the platform's shape. */
 void dialect_fail(struct http_request *rq, enum hf_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Was there an error? True: replied with it. */
+bool dialect_failed(struct http_request *rq, int rc, const struct hf_error *err);
 
 /* The body as JSON; the caller owns it. NULL: replied. */
 json_t *dialect_body(struct http_request *rq);
@@ -61,5 +68,11 @@ bool dialect_query_number(struct http_request *rq, const char *name, int64_t min
 /* A boolean in the query, as clients of all languages write it: 1, t, true, y, yes, on, in any
  * case. Anything else, also if it is absent: false. */
 bool dialect_query_flag(const struct http_request *rq, const char *name);
+
+/* --- notes, which outlive the worker (engine/notes.h), as JSON -------------------------------- */
+/* The caller owns it. NULL: there is none. */
+json_t *dialect_note(const struct engine *e, const char *name);
+/* NULL removes it. A negative errno: there is no room, and the old note stays. */
+int dialect_note_set(struct engine *e, const char *name, const json_t *v);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "dialects/common/caller.h"
+#include "dialects/common/dialect_base.h"
 #include "transport/sse.h"
 
 static struct follow *follow_of(struct call *c)
@@ -101,7 +102,7 @@ static void follow_gap(void *arg, uint64_t from, uint64_t to)
 
     if (f->ops->gap != NULL)
         f->ops->gap(f, from, to);
-    else
+    else if (!f->runs)
         follow_abort(f);
 }
 
@@ -208,6 +209,7 @@ int follow_attach(struct follow *f, const struct follow_ops *ops, struct process
 
     f->ops = ops;
     f->process = process_ref(p);
+    f->runs = v.runs;
     if (rc == 0)
         follow_start(f, o);
     return rc;
@@ -232,6 +234,25 @@ int follow_begin(struct follow *f, const struct follow_ops *ops, struct http_req
     return rc;
 }
 
+static void runs_headers(struct http_request *rq)
+{
+    http_add_header(rq, "Cache-Control", "no-cache");
+}
+
+void follow_runs(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
+                 struct process *p, uint64_t run)
+{
+    uint64_t count = journal_run_count(process_journal(p));
+    const struct follow_open o = {.viewer = {.since = SINCE_OFFSET,
+                                             .offset = run < count ? run : count,
+                                             .runs = true,
+                                             .only_stream = -1},
+                                  .headers = runs_headers};
+    struct hf_error err = {0};
+
+    dialect_failed(rq, follow_begin(f, ops, rq, p, &o, &err), &err);
+}
+
 void follow_write(struct follow *f, const void *bytes, size_t len)
 {
     http_stream_write(f->out, &(struct iovec){(void *)(uintptr_t)bytes, len}, 1);
@@ -243,4 +264,10 @@ void follow_send(struct follow *f, const char *event, uint64_t id, const struct 
 
     snprintf(text, sizeof text, "%llu", (unsigned long long)id);
     sse_send(f->out, event, id > 0 ? text : NULL, buf_data(data), data->len);
+}
+
+void follow_send_json(struct follow *f, const char *event, uint64_t id, struct json_out *o)
+{
+    json_close(o, '}');
+    follow_send(f, event, id, o->buf);
 }

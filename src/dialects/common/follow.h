@@ -23,7 +23,8 @@ struct follow_ops {
      * lack of room [nothing]. */
     bool (*ahead)(struct follow *f);
     void (*bytes)(struct follow *f, const struct slice *s); /* [the bytes as they are] */
-    /* [from, to) is no longer kept [aborts: a regular end would claim that nothing is missing]. */
+    /* [from, to) is no longer kept [aborts: a regular end would claim that nothing is missing; of
+     * numbered runs, the number of the next shows it]. */
     void (*gap)(struct follow *f, uint64_t from, uint64_t to);
     /* The output kept at the time of the attach has been sent, up to this offset. */
     void (*replay_done)(struct follow *f, uint64_t offset);
@@ -53,6 +54,7 @@ struct follow {
     struct process *process; /* referenced */
     struct viewer *viewer;   /* NULL: the process has ended and its output is sent */
     struct http_stream *out; /* NULL: the call is carried */
+    bool runs;               /* each slice is a numbered run */
 };
 
 /*
@@ -66,9 +68,15 @@ int follow_begin(struct follow *f, const struct follow_ops *ops, struct http_req
 extern const struct call_kind follow_kind;
 int follow_attach(struct follow *f, const struct follow_ops *ops, struct process *p,
                   const struct follow_open *o, struct hf_error *err);
+/* The usual case of numbered runs, from this one or from the next as server-sent events. An error
+ * gets the dialect's shape. */
+void follow_runs(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
+                 struct process *p, uint64_t run);
 void follow_write(struct follow *f, const void *bytes, size_t len);
 /* An event of a server-sent stream; id 0: none. */
 void follow_send(struct follow *f, const char *event, uint64_t id, const struct buf *data);
+/* The same with this object, which is closed here. */
+void follow_send_json(struct follow *f, const char *event, uint64_t id, struct json_out *o);
 /* From the ops or from a timer: ends the stream before the process does. f is freed. */
 void follow_end(struct follow *f);
 void follow_abort(struct follow *f);

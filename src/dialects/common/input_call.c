@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/common/pending.h"
 #include "dialects/common/stdin_feed.h"
 
@@ -21,6 +22,7 @@ struct typing {
     char *session;          /* its id, and the feed's process is its shell; NULL: none */
     uint64_t number;
     input_call_fn *done;
+    input_call_reply_fn *reply; /* if `done` is NULL */
 };
 
 static void typing_free(struct pending *p)
@@ -38,10 +40,14 @@ static void typing_end(struct typing *t, size_t accepted, const struct hf_error 
 {
     struct http_request *rq = t->rq;
     input_call_fn *done = t->done;
+    input_call_reply_fn *reply = t->reply;
 
     http_set_user(rq, NULL, NULL);
     typing_free(&t->pending);
-    done(rq, accepted, err);
+    if (done != NULL)
+        done(rq, accepted, err);
+    else if (!dialect_failed(rq, err != NULL ? -1 : 0, err))
+        reply(rq, accepted);
 }
 
 static ssize_t typing_put_session(struct stdin_feed *f, const void *bytes, size_t len,
@@ -153,6 +159,17 @@ void input_call_take(struct input_call_queue *q, struct http_request *rq, struct
     bool first = typing_first(q, p) == NULL;
 
     typing_new(q, rq, p, bytes, done)->feed.eof = eof;
+    if (first)
+        typing_run(q, p);
+}
+
+void input_call_reply(struct http_request *rq, struct process *p, struct buf *bytes,
+                      input_call_reply_fn *reply)
+{
+    struct input_call_queue *q = &dialect_base_of(rq)->typing;
+    bool first = typing_first(q, p) == NULL;
+
+    typing_new(q, rq, p, bytes, NULL)->reply = reply;
     if (first)
         typing_run(q, p);
 }

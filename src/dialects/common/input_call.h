@@ -33,6 +33,11 @@ typedef void input_call_fn(struct http_request *rq, size_t accepted, const struc
  * exactly once, now or later, unless the client disconnects before. */
 void input_call_take(struct input_call_queue *q, struct http_request *rq, struct process *p,
                      struct buf *bytes, bool eof, input_call_fn *done);
+/* The usual case: the bytes alone, and `reply` is called when they are accepted, else the dialect's
+ * error is sent. */
+typedef void input_call_reply_fn(struct http_request *rq, size_t accepted);
+void input_call_reply(struct http_request *rq, struct process *p, struct buf *bytes,
+                      input_call_reply_fn *reply);
 /* The same for a command of a session, by its number. */
 void input_call_take_session(struct input_call_queue *q, struct http_request *rq, struct session *s,
                              uint64_t number, struct buf *bytes, input_call_fn *done);

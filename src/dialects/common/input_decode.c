@@ -4,6 +4,9 @@
  */
 #include "dialects/common/input_decode.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/text.h"
 #include "dialects/common/spawn_decode.h"
 #include "term/keys.h"
@@ -71,4 +74,32 @@ int input_request_decode(const json_t *body, bool app_cursor, struct buf *out, b
         return -1;
     *eof |= b.eof;
     return 0;
+}
+
+static int check_encoding(const char *encoding, const char *const *names, struct hf_error *err)
+{
+    char list[100] = "";
+
+    for (size_t i = 0; names[i] != NULL; i++) {
+        size_t len = strlen(list);
+
+        if (strcmp(names[i], encoding) == 0)
+            return 0;
+        snprintf(list + len, sizeof list - len, "%s%s", len > 0 ? " or " : "", names[i]);
+    }
+    return hf_fail_field(err, HF_E_bad_value, "encoding", "\"encoding\" must be %s", list);
+}
+
+int input_data_decode(const json_t *body, const char *encoding, const char *const *names,
+                      struct buf *out, struct hf_error *err)
+{
+    const json_t *data = json_object_get(body, "data"), *name = json_object_get(body, "encoding");
+
+    if (name != NULL && !json_is_null(name))
+        encoding = json_text(name, "encoding", err);
+    if (encoding == NULL || check_encoding(encoding, names, err) < 0)
+        return -1;
+    if (data == NULL || json_is_null(data))
+        return 0;
+    return decode_data(data, strcmp(encoding, "base64") == 0, out, err);
 }

@@ -13,4 +13,9 @@
 int input_request_decode(const json_t *body, bool app_cursor, struct buf *out, bool *eof,
                          struct hf_error *err);
 
+/* Appends the string "data": text, which may contain any character, or base64, as "encoding" says,
+ * or else `encoding`. `names`: the valid ones, ended by NULL. Absent data is empty. */
+int input_data_decode(const json_t *body, const char *encoding, const char *const *names,
+                      struct buf *out, struct hf_error *err);
+
 #endif

@@ -14,8 +14,7 @@ const struct exit_record *process_exit_of(const struct process_view *v)
     return v->running ? &none : v->exit;
 }
 
-/* Codes that mean "none" inside are null outside. */
-static void write_code(struct json_out *o, const char *key, int code)
+void process_json_code(struct json_out *o, const char *key, int code)
 {
     if (code >= 0)
         json_kint(o, key, code);
@@ -32,12 +31,12 @@ void process_json_exit(struct json_out *o, const struct exit_record *x)
     }
     json_kopen(o, "exit", '{');
     json_kstr(o, "kind", exit_kind_name(x->kind));
-    write_code(o, "code", x->code);
+    process_json_code(o, "code", x->code);
     json_kstr(o, "signal", x->signum > 0 ? signal_name(x->signum) : NULL);
     json_kstr(o, "by", x->by[0] != '\0' ? x->by : NULL);
     json_kbool(o, "core_dumped", x->core_dumped);
     json_close(o, '}');
-    write_code(o, "exit_code", x->exit_code);
+    process_json_code(o, "exit_code", x->exit_code);
 }
 
 void process_json_data(struct json_out *o, const char *bytes, size_t len)

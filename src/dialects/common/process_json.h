@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "engine/process.h"
 
+/* An exit code; null: a signal terminated the process, or it runs. */
+void process_json_code(struct json_out *o, const char *key, int code);
 /* "exit" and "exit_code"; both null while running. */
 void process_json_exit(struct json_out *o, const struct exit_record *x);
 /* The exit of a process, or a record of kind EXIT_NONE while it runs. */

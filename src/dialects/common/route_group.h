@@ -9,6 +9,7 @@
 #ifndef HF_DIALECTS_COMMON_ROUTE_GROUP_H
 #define HF_DIALECTS_COMMON_ROUTE_GROUP_H
 
+#include "base/braces.h"
 #include "transport/http.h"
 
 /* A list of groups ends with one whose rows are NULL. */
@@ -17,6 +18,11 @@ struct route_group {
     const struct route *rows;
     size_t count;
 };
+
+/* The usual list: these rows once, without a prefix. */
+#define ROUTE_GROUPS(rows)                                                                         \
+    ((const struct route_group[]){BRACES("", rows, sizeof(rows) / sizeof *(rows)),                 \
+                                  BRACES(NULL, NULL, 0)})
 
 /* Every row of a list of groups, in order, with its whole pattern. */
 struct route_rows {

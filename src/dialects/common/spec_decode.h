@@ -26,8 +26,7 @@ struct spec_body {
 
 /* SPEC_FIELD("cwd", STR, spec.cwd), SPEC_FIELD("args", ARRAY, args), SPEC_FIELD("env", ANY, env) */
 #define SPEC_FIELD(n, k, m, ...)                                                                   \
-    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct spec_body, m),                 \
-           .nullable = true, __VA_ARGS__)
+    JSON_FIELD_AS(n, k, struct spec_body, m, .nullable = true, __VA_ARGS__)
 
 /* `b` begins the struct that the table describes; its spec has defaults or earlier values
  * (spec_body_init). 0, or a negative errno with err. Call spec_body_fini() in either case. */

@@ -145,21 +145,11 @@ enum dt_split dt_split_of(const struct http_request *rq)
 
 /* --- notes ------------------------------------------------------------------------------- */
 
-json_t *dt_note(const struct engine *e, const char *name)
-{
-    size_t len;
-    const char *text = engine_note(e, name, &len);
-
-    return text != NULL ? json_parse(text, len, NULL) : NULL;
-}
-
 int dt_note_set(struct engine *e, const char *name, const json_t *object, const char *what,
                 struct hf_error *err)
 {
-    char *text = json_dumps(object, JSON_COMPACT);
-    int rc = engine_note_set(e, name, text, json_object_size(object) > 0 ? strlen(text) : 0);
+    int rc = dialect_note_set(e, name, json_object_size(object) > 0 ? object : NULL);
 
-    free(text);
     return rc == 0 ? 0 : hf_fail(err, HF_E_body_too_large, "the %s are too large to store", what);
 }
 

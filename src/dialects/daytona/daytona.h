@@ -50,8 +50,6 @@ bool dt_upgrade_ok(struct http_request *rq); /* is the handshake valid? */
 /* The subprotocol to accept from those offered; NULL: none. */
 const char *dt_protocol(const struct http_request *rq, char out[DT_PROTOCOL_BYTES]);
 enum dt_split dt_split_of(const struct http_request *rq);
-/* A note as JSON, which the caller owns. NULL: there is none. */
-json_t *dt_note(const struct engine *e, const char *name);
 /* An empty object removes the note. `what` names the contents in an error. */
 int dt_note_set(struct engine *e, const char *name, const json_t *object, const char *what,
                 struct hf_error *err);

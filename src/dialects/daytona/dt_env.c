@@ -17,7 +17,7 @@
 /* {"NAME":"value"}, or null for a variable that is to be removed. */
 static json_t *env_recall(const struct dt *dt)
 {
-    json_t *env = dt_note(dt->base.engine, NOTE);
+    json_t *env = dialect_note(dt->base.engine, NOTE);
 
     return env != NULL ? env : json_object();
 }

@@ -284,7 +284,7 @@ static void run_recall(struct dt *dt, const json_t *v)
 
 void dt_runs_recall(struct dt *dt)
 {
-    json_auto_t *all = dt_note(dt->base.engine, NOTE);
+    json_auto_t *all = dialect_note(dt->base.engine, NOTE);
     const json_t *v;
     size_t i;
 

@@ -79,7 +79,7 @@ static void write_env(struct json_out *o, const struct http_request *rq)
 
 static void write_sandbox(struct json_out *o, const struct http_request *rq, const char *state)
 {
-    json_auto_t *labels = dt_note(dialect_base_of(rq)->engine, NOTE);
+    json_auto_t *labels = dialect_note(dialect_base_of(rq)->engine, NOTE);
 
     json_kstr(o, "id", DT_SANDBOX);
     json_kstr(o, "name", DT_SANDBOX);
@@ -165,7 +165,7 @@ static bool is_listed(const struct http_request *rq)
     const char *name = http_query(rq, "name"), *id = http_query(rq, "id");
     const char *filter = http_query(rq, "labels");
     json_auto_t *want = filter != NULL ? json_loads(filter, 0, NULL) : NULL;
-    json_auto_t *labels = dt_note(dialect_base_of(rq)->engine, NOTE);
+    json_auto_t *labels = dialect_note(dialect_base_of(rq)->engine, NOTE);
     const char *key;
     json_t *value;
 

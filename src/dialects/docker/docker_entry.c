@@ -61,7 +61,7 @@ static bool key_id(const struct process_view *v, char *id)
     return true;
 }
 
-static void process_id(const struct process_view *v, char *id)
+static void write_process_id(const struct process_view *v, char *id)
 {
     uint8_t digest[32];
 
@@ -84,7 +84,7 @@ void docker_entry_of_process(struct process *p, struct docker_entry *b)
     *b = (struct docker_entry){.kind = DOCKER_ENTRY_PROCESS, .process = p};
     process_view(p, &b->v);
     b->config = process_config(&b->v);
-    process_id(&b->v, b->id);
+    write_process_id(&b->v, b->id);
     if (b->v.tag != NULL && docker_name_ok(b->v.tag))
         set_name(b, b->v.tag);
     else if (b->config != NULL)

@@ -113,16 +113,11 @@ static void e2b_fini(struct dialect_base *base)
     e2b_sandbox_fini(&e->sandbox);
 }
 
-static const struct route_group groups[] = {
-    {"", routes, sizeof routes / sizeof *routes},
-    {NULL, NULL, 0},
-};
-
 const struct dialect e2b_dialect = {
     .name = "e2b",
     .port = 49983,
     .prefix = "/dialects/e2b",
-    .groups = groups,
+    .groups = ROUTE_GROUPS(routes),
     .ways = &ways,
     .error = e2b_error,
     .size = sizeof(struct e2b),

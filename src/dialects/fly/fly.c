@@ -159,16 +159,11 @@ static void fly_init(struct dialect_base *b)
     ((struct fly *)b)->created_ms = created(b->engine);
 }
 
-static const struct route_group groups[] = {
-    {"", routes, sizeof routes / sizeof *routes},
-    {NULL, NULL, 0},
-};
-
 const struct dialect fly_dialect = {
     .name = "fly",
     .port = 4280, /* the port of _api.internal, as machines see it */
     .prefix = "/dialects/fly",
-    .groups = groups,
+    .groups = ROUTE_GROUPS(routes),
     .ways = &ways,
     .error = fly_error,
     .size = sizeof(struct fly),

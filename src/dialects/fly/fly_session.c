@@ -47,16 +47,6 @@ static void send_channel(struct ws *ws, enum sprite_channel channel, const char 
     ws_send(ws, WS_BINARY, iov, 2);
 }
 
-static void send_error(struct console *c, const char *message)
-{
-    const struct sprite_session *s = console_user(c);
-    struct json_out o = dialect_reply_open(&s->fly->base);
-
-    json_kstr(&o, "type", "error");
-    json_kstr(&o, "message", message);
-    send_text(console_ws(c), &o);
-}
-
 static void send_info(struct sprite_session *s, const struct process_view *v)
 {
     struct json_out o = dialect_reply_open(&s->fly->base);
@@ -97,7 +87,7 @@ static void session_gap(struct console *c, uint64_t from, uint64_t to)
                        (unsigned long long)(to - from));
 
     if (s->tty)
-        send_error(c, message);
+        console_send_error(c, "%s", message);
     else
         send_channel(console_ws(c), SPRITE_STDERR, message, (size_t)len);
 }
@@ -147,13 +137,13 @@ static bool may_type(struct console *c)
 {
     if (ws_role(console_ws(c)) >= ROLE_TYPE)
         return true;
-    send_error(c, "this token may only watch");
+    console_send_error(c, "this token may only watch");
     return false;
 }
 
 static void session_refused(struct console *c, const struct hf_error *err)
 {
-    send_error(c, err->detail);
+    console_send_error(c, "%s", err->detail);
 }
 
 static void take_signal(struct console *c, int signum, struct hf_error *err)
@@ -176,7 +166,7 @@ static void session_text(struct console *c, const char *text, size_t len)
             (void)viewer_resize(console_viewer(c), control.rows, control.cols, &err);
     }
     if (err.code != HF_OK)
-        send_error(c, err.detail);
+        console_send_error(c, "%s", err.detail);
 }
 
 static void take_eof(struct console *c)
@@ -185,7 +175,7 @@ static void take_eof(struct console *c)
 
     if (may_type(c) && viewer_input_eof(console_viewer(c), &err) < 0 &&
         err.code != HF_E_stdin_closed && err.code != HF_E_not_running)
-        send_error(c, err.detail);
+        console_send_error(c, "%s", err.detail);
 }
 
 /* A piece of the payload after the channel byte. Returns how many bytes were consumed. */
@@ -200,7 +190,7 @@ static size_t take_payload(struct console *c, unsigned channel, const char *byte
         take_eof(c);
     else if (last) {
         snprintf(message, sizeof message, "there is no stream %u to write to", channel);
-        send_error(c, message);
+        console_send_error(c, "%s", message);
     }
     return len;
 }

@@ -115,16 +115,11 @@ static const struct route routes[] = {
 
 static const struct auth_ways ways = {.headers = "x-gitpod-owner-token"};
 
-static const struct route_group groups[] = {
-    {"", routes, sizeof routes / sizeof *routes},
-    {NULL, NULL, 0},
-};
-
 const struct dialect gitpod_dialect = {
     .name = "gitpod",
     .port = 22999,
     .prefix = "/dialects/gitpod",
-    .groups = groups,
+    .groups = ROUTE_GROUPS(routes),
     .ways = &ways,
     .error = grpc_error,
     .size = sizeof(struct dialect_base),

@@ -13,16 +13,13 @@
 
 /* --- Write ---------------------------------------------------------------------------------- */
 
-static void write_done(struct http_request *rq, size_t taken, const struct hf_error *err)
+static void write_reply(struct http_request *rq, size_t taken)
 {
     json_auto_t *reply = json_object();
 
     if (taken > 0)
         json_object_set_new(reply, "bytesWritten", json_integer((json_int_t)taken));
-    if (err != NULL)
-        http_reply_error(rq, err);
-    else
-        grpc_reply(rq, &gitpod_write_response, reply);
+    grpc_reply(rq, &gitpod_write_response, reply);
 }
 
 void gitpod_write(struct http_request *rq)
@@ -36,7 +33,7 @@ void gitpod_write(struct http_request *rq)
         return;
     if (data != NULL)
         buf_put(&bytes, json_string_value(data), json_string_length(data));
-    input_call_take(&dialect_base_of(rq)->typing, rq, p, &bytes, false, write_done);
+    input_call_reply(rq, p, &bytes, write_reply);
 }
 
 /* --- SetSize -------------------------------------------------------------------------------- */

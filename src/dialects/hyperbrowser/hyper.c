@@ -8,27 +8,24 @@
 
 #include "base/braces.h"
 #include "base/text.h"
+#include "dialects/common/error_row.h"
 
 /* --- replies ------------------------------------------------------------------------ */
 
 /* The codes that clients know by the original's names. */
-static const char *code_of(enum hf_code code)
-{
-    switch (code) {
-    case HF_E_no_such_process:
-    case HF_E_no_such_sandbox: return "not_found";
-    case HF_E_offset_gone: return "replay_window_expired";
-    case HF_E_request_timeout: return "timeout";
-    default: return hf_code_name(code);
-    }
-}
+static const struct error_row errors[] = {
+    {HF_E_no_such_process, .word = "not_found"},
+    {HF_E_no_such_sandbox, .word = "not_found"},
+    {HF_E_offset_gone, .word = "replay_window_expired"},
+    {HF_E_request_timeout, .word = "timeout"},
+};
 
 void hyper_error(struct http_request *rq, const struct hf_error *err)
 {
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "error", err->detail[0] != '\0' ? err->detail : hf_code_title(err->code));
-    json_kstr(&o, "code", code_of(err->code));
+    json_kstr(&o, "code", ERROR_ROW(errors, err->code).word);
     if (err->field[0] != '\0')
         json_kstr(&o, "field", err->field);
     dialect_reply_send(rq, hf_code_status(err->code), &o);
@@ -98,16 +95,11 @@ static const struct route routes[] = {
 /* The control plane's API key is accepted by the runtime as well. */
 static const struct auth_ways ways = {.headers = "x-api-key"};
 
-static const struct route_group groups[] = {
-    {"", routes, sizeof routes / sizeof *routes},
-    {NULL, NULL, 0},
-};
-
 const struct dialect hyperbrowser_dialect = {
     .name = "hyperbrowser",
     .port = 8090, /* the original has no port: it is a service */
     .prefix = "/dialects/hyperbrowser",
-    .groups = groups,
+    .groups = ROUTE_GROUPS(routes),
     .ways = &ways,
     .error = hyper_error,
     .size = sizeof(struct hyper),

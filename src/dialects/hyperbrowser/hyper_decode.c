@@ -10,7 +10,7 @@
 #include "base/braces.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "dialects/common/input_decode.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/common/spawn_decode.h"
 
@@ -183,28 +183,11 @@ int hyper_decode_size(const json_t *body, int64_t *rows, int64_t *cols, struct h
     return check_size(*rows, *cols, err);
 }
 
-/* `data` with its `encoding`; absent data is empty. */
 static int decode_data(const json_t *body, struct buf *bytes, struct hf_error *err)
 {
-    const json_t *data = json_object_get(body, "data"),
-                 *encoding = json_object_get(body, "encoding");
-    const char *name = NULL;
-    bool base64 = false;
+    static const char *const names[] = {"utf8", "base64", NULL};
 
-    if (encoding != NULL && !json_is_null(encoding) &&
-        (name = json_text(encoding, "encoding", err)) == NULL)
-        return -1;
-    if (spawn_request_encoding(name, "encoding", &base64, err) < 0)
-        return -1;
-    if (data == NULL || json_is_null(data))
-        return 0;
-    if (!json_is_string(data))
-        return hf_fail_field(err, HF_E_bad_type, "data", "\"data\" must be a string");
-    if (!base64)
-        buf_put(bytes, json_string_value(data), json_string_length(data));
-    else if (!base64_decode(bytes, json_string_value(data), json_string_length(data)))
-        return hf_fail_field(err, HF_E_bad_value, "data", "\"data\" is not valid base64");
-    return 0;
+    return input_data_decode(body, "utf8", names, bytes, err);
 }
 
 int hyper_decode_stdin(const json_t *body, struct buf *bytes, bool *eof, struct hf_error *err)

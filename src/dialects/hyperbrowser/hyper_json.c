@@ -81,17 +81,6 @@ void hyper_write_run(struct json_out *o, const char *type, const struct slice *s
     json_close(o, '}');
 }
 
-/* The first of the last runs that together fit into one reply. */
-static uint64_t output_begin(const struct journal *j)
-{
-    uint64_t n = journal_run_count(j), first = journal_run_first(j);
-    size_t total = 0;
-
-    while (n > first && total + journal_run(j, n - 1).len <= LIMIT_HYPER_OUTPUT_BYTES)
-        total += journal_run(j, --n).len;
-    return n;
-}
-
 /*
  * A run that was delivered keeps its number for good, so a run that may still grow is closed or
  * omitted.
@@ -99,12 +88,13 @@ static uint64_t output_begin(const struct journal *j)
 static void write_output(struct json_out *o, struct process *p, bool running)
 {
     struct journal *j = process_journal(p);
+    uint64_t first;
 
     if (running)
         journal_cut_text(j);
-    json_key(o, "output");
-    json_open(o, '[');
-    for (uint64_t i = output_begin(j); i < journal_run_count(j); i++) {
+    first = journal_run_last(j, journal_run_first(j), LIMIT_HYPER_OUTPUT_BYTES);
+    json_kopen(o, "output", '[');
+    for (uint64_t i = first; i < journal_run_count(j); i++) {
         struct slice s = journal_run(j, i);
 
         if (!running || !journal_run_may_grow(j, i))

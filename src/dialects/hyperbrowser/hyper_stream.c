@@ -90,12 +90,6 @@ static void stream_bytes(struct follow *f, const struct slice *s)
     send_output(f, s->stream == STREAM_STDERR ? "stderr" : "stdout", s);
 }
 
-/* The number of the next run shows the gap. */
-static void stream_gap(struct follow *f, uint64_t from, uint64_t to)
-{
-    (void)f, (void)from, (void)to;
-}
-
 static bool stream_exited(struct follow *f, const struct exit_record *x)
 {
     struct hyper_stream *h = stream_of(f);
@@ -141,30 +135,18 @@ static bool stream_ahead(struct follow *f)
 static const struct follow_ops stream_ops = {
     .ahead = stream_ahead,
     .bytes = stream_bytes,
-    .gap = stream_gap,
     .exited = stream_exited,
     .drain = stream_drain,
 };
 
-static void stream_headers(struct http_request *rq)
-{
-    http_add_header(rq, "Cache-Control", "no-cache");
-}
-
 static void stream_begin(struct http_request *rq, struct process *p, uint64_t seen, uint64_t at,
                          bool from_start)
 {
-    const struct follow_open o = {
-        .headers = stream_headers,
-        .viewer = {.since = SINCE_OFFSET, .offset = at, .runs = true, .only_stream = -1},
-    };
     struct hyper_stream *h = hf_xalloc(sizeof *h);
-    struct hf_error err = {0};
 
     h->next = seen;
     h->from_start = from_start;
-    if (follow_begin(&h->follow, &stream_ops, rq, p, &o, &err) < 0)
-        hyper_error(rq, &err);
+    follow_runs(&h->follow, &stream_ops, rq, p, at);
 }
 
 void hyper_stream_from_start(struct http_request *rq, struct process *p)

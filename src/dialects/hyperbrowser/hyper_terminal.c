@@ -95,20 +95,15 @@ static const struct console_ops ops = {
 void hyper_terminal_connect(struct http_request *rq)
 {
     struct process *p = hyper_process(rq);
-    struct hyper *h = hyper_of(rq);
     struct console_open o = {
         .process = p,
         .viewer = {.since = SINCE_OFFSET, .runs = true, .only_stream = -1},
         .ops = &ops,
-        .user = h,
-        .pending = &h->base.pending,
         .text_max = LIMIT_HYPER_FRAME_BYTES,
         .gate = true,
     };
-    struct hf_error err = {0};
 
     if (p == NULL || !hyper_cursor(rq, p, "cursor", UINT64_MAX, &o.viewer.offset))
         return;
-    if (console_open(rq, &o, &err) == NULL && err.code != HF_OK)
-        hyper_error(rq, &err);
+    console_serve(rq, &o);
 }

@@ -10,6 +10,7 @@
 
 #include "base/braces.h"
 #include "base/limits.h"
+#include "dialects/common/error_row.h"
 #include "dialects/common/file_op.h"
 
 /* --- replies --------------------------------------------------------------------- */
@@ -42,20 +43,16 @@ void vc_reply_nothing(struct http_request *rq)
 }
 
 /* The codes that clients may know by their original names. */
-static const char *code_of(enum hf_code code)
-{
-    switch (code) {
-    case HF_E_no_such_process:
-    case HF_E_no_such_sandbox: return "not_found";
-    case HF_E_too_many_processes:
-    case HF_E_too_many_waits: return "rate_limited";
-    default: return hf_code_name(code);
-    }
-}
+static const struct error_row errors[] = {
+    {HF_E_no_such_process, .word = "not_found"},
+    {HF_E_no_such_sandbox, .word = "not_found"},
+    {HF_E_too_many_processes, .word = "rate_limited"},
+    {HF_E_too_many_waits, .word = "rate_limited"},
+};
 
 void vc_error(struct http_request *rq, const struct hf_error *err)
 {
-    refuse(rq, hf_code_status(err->code), code_of(err->code),
+    refuse(rq, hf_code_status(err->code), ERROR_ROW(errors, err->code).word,
            err->detail[0] != '\0' ? err->detail : hf_code_title(err->code), err->field);
 }
 
@@ -185,16 +182,11 @@ static void vc_fini(struct dialect_base *base)
     vc_sandboxes_fini(&((struct vercel *)base)->boxes);
 }
 
-static const struct route_group groups[] = {
-    {"", routes, sizeof routes / sizeof *routes},
-    {NULL, NULL, 0},
-};
-
 const struct dialect vercel_dialect = {
     .name = "vercel",
     .port = VC_PORT,
     .prefix = "/dialects/vercel",
-    .groups = groups,
+    .groups = ROUTE_GROUPS(routes),
     .ways = &ways,
     .error = vc_error,
     .size = sizeof(struct vercel),

@@ -317,6 +317,15 @@ struct slice journal_run(const struct journal *j, uint64_t number)
     };
 }
 
+uint64_t journal_run_last(const struct journal *j, uint64_t from, uint64_t bytes)
+{
+    uint64_t n = journal_run_count(j), total = 0;
+
+    while (n > from && total + journal_run(j, n - 1).len <= bytes)
+        total += journal_run(j, --n).len;
+    return n;
+}
+
 bool journal_run_may_grow(const struct journal *j, uint64_t number)
 {
     return number + 1 >= mark_count(j);

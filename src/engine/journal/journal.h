@@ -48,6 +48,8 @@ struct slice journal_slice(const struct journal *j, uint64_t at, size_t max);
 uint64_t journal_run_first(const struct journal *j); /* oldest held, even if only in part */
 uint64_t journal_run_count(const struct journal *j); /* ever; an empty last one does not count */
 struct slice journal_run(const struct journal *j, uint64_t number); /* in [first, count) */
+/* The first of the last runs, none before `from`, that together have at most so many bytes. */
+uint64_t journal_run_last(const struct journal *j, uint64_t from, uint64_t bytes);
 /* Whether it is the last one, or still to come. */
 bool journal_run_may_grow(const struct journal *j, uint64_t number);
 void journal_cut(struct journal *j);

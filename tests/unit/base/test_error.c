@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/text.h"
+#include "dialects/common/error_row.h"
 #include "test.h"
 
 TEST(a_failure_carries_code_status_and_sentence)
@@ -68,4 +69,31 @@ TEST(errno_has_a_name)
     EXPECT_STR(hf_errno_name(-EACCES), "EACCES");
     EXPECT_STR(hf_errno_name(0), "E?");
     EXPECT_STR(hf_errno_name(99999), "E?");
+}
+
+TEST(a_platforms_words_are_found_by_code_then_by_status_then_by_class)
+{
+    static const struct error_row rows[] = {
+        {HF_E_not_found, 0, "none", "None", NULL, "no"},
+        {HF_E_bad_type, 422, "type", NULL, "wrong: ", NULL},
+        {HF_OK, 404, "missing", NULL, NULL, NULL},
+        {HF_OK, 4, "yours", "Yours", NULL, NULL},
+    };
+    struct error_row row = ERROR_ROW(rows, HF_E_not_found);
+
+    EXPECT_INT(row.status, 404);
+    EXPECT_STR(row.word, "none");
+    EXPECT_STR(row.text, "no");
+    EXPECT_STR(row.prefix, "");
+    row = ERROR_ROW(rows, HF_E_bad_type);
+    EXPECT_INT(row.status, 422);
+    EXPECT_STR(row.prefix, "wrong: ");
+    EXPECT_STR(row.title, hf_code_title(HF_E_bad_type));
+    EXPECT_STR(ERROR_ROW(rows, HF_E_no_such_process).word, "missing");
+    row = ERROR_ROW(rows, HF_E_lease_held);
+    EXPECT_INT(row.status, 409);
+    EXPECT_STR(row.title, "Yours");
+    row = ERROR_ROW(rows, HF_E_internal);
+    EXPECT_INT(row.status, 500);
+    EXPECT_STR(row.word, "internal");
 }

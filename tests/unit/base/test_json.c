@@ -354,3 +354,37 @@ TEST(a_shortage_of_memory_never_alters_a_text)
     }
     EXPECT(refused > 5);
 }
+
+struct clamped {
+    int64_t n;
+    const char *text;
+    bool yes;
+    json_t *list;
+};
+
+/* What a table reads is what the same table writes. */
+TEST(a_clamped_number_is_lowered_and_a_table_writes_what_it_reads)
+{
+    static const struct json_field fields[] = {
+        JSON_FIELD_AS("number", INT, struct clamped, n, .min = 1, .max = 9, .clamp = true),
+        JSON_FIELD(STR, struct clamped, text),
+        JSON_FIELD(BOOL, struct clamped, yes),
+        JSON_FIELD(ARRAY, struct clamped, list),
+    };
+    static const char text[] = "{\"number\":10,\"text\":\"t\",\"yes\":true,\"list\":[1]}";
+    json_auto_t *in = json_parse(text, sizeof text - 1, NULL), *out = NULL, *empty = NULL;
+    struct hf_error err = {0};
+    struct clamped c = {0};
+
+    EXPECT_INT(json_decode(in, fields, 4, &c, &err), 0);
+    EXPECT_INT(c.n, 9);
+    json_object_set_new(in, "number", json_integer(9));
+    out = json_encode(fields, 4, &c);
+    EXPECT(json_equal(in, out));
+    empty = json_encode(fields, 4, &(struct clamped){0});
+    EXPECT(json_is_null(json_object_get(empty, "text")));
+    EXPECT(json_is_null(json_object_get(empty, "list")));
+    json_object_set_new(in, "number", json_integer(0));
+    EXPECT(json_decode(in, fields, 4, &c, &err) < 0);
+    EXPECT_INT(err.code, HF_E_bad_value);
+}

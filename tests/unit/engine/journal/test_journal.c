@@ -666,3 +666,22 @@ TEST(a_mode_is_looked_for_in_the_last_part_of_a_long_history)
     EXPECT(!journal_last_is(&f.j, "y", "z"));
     teardown(&f);
 }
+
+TEST(the_last_runs_are_those_that_together_fit)
+{
+    struct fixture f;
+    uint64_t n;
+
+    setup(&f, 1 << 20, false);
+    feed(&f, "out", 3, STREAM_STDOUT);
+    feed(&f, "error", 5, STREAM_STDERR);
+    feed(&f, "more", 4, STREAM_STDOUT);
+    n = journal_run_count(&f.j);
+    EXPECT_U64(journal_run_last(&f.j, 0, 3), n);
+    EXPECT_U64(journal_run_last(&f.j, 0, 4), n - 1);
+    EXPECT_U64(journal_run_last(&f.j, 0, 11), n - 2);
+    EXPECT_U64(journal_run_last(&f.j, 0, 12), n - 3);
+    EXPECT_U64(journal_run_last(&f.j, n - 1, 12), n - 1);
+    EXPECT_U64(journal_run_last(&f.j, n, 12), n);
+    teardown(&f);
+}
