@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "dialects/sandbox-agent/agent_decode.h"
+#include "dialects/sandbox-agent/agent.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,7 +46,7 @@ static void try_start(const json_t *tree, bool run)
         check(!run || (s->timeout_ms > 0 && s->timeout_ms <= config.max_run_ms && !s->pty));
         check(!run || (a.max_output >= 0 && a.max_output <= config.max_output));
     }
-    agent_request_fini(&a);
+    spec_body_fini(&a.body);
 }
 
 static void try_rest(const json_t *tree)
@@ -58,13 +58,13 @@ static void try_rest(const json_t *tree)
     int rc = agent_decode_config(&c, tree, &err);
 
     check_refusal(rc, &err);
-    for (size_t i = 0; rc == 0 && i < AGENT_CONFIG_FIELDS; i++)
-        check(*agent_config_at(&c, i) > 0);
+    check(rc < 0 || (c.max_concurrent > 0 && c.default_run_ms > 0 && c.max_run_ms > 0 &&
+                     c.max_output > 0 && c.max_log > 0 && c.max_input > 0));
     check(rc < 0 ||
           (c.default_run_ms <= c.max_run_ms && c.max_run_ms <= LIMIT_DURATION_MS &&
            c.max_output <= LIMIT_RUN_OUTPUT_MAX_BYTES && c.max_log <= LIMIT_RUN_OUTPUT_MAX_BYTES));
     err = (struct hf_error){0};
-    rc = agent_decode_input(tree, INPUT_MAX, &bytes, &err);
+    rc = agent_decode_input(tree, "base64", INPUT_MAX, &bytes, &err);
     check_refusal(rc, &err);
     check(rc < 0 || bytes.len <= INPUT_MAX);
     buf_fini(&bytes);

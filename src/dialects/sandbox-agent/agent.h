@@ -10,14 +10,18 @@
 #define HF_DIALECTS_SANDBOX_AGENT_AGENT_H
 
 #include "dialects/common/dialect_base.h"
-#include "dialects/sandbox-agent/agent_decode.h"
+#include "dialects/common/spec_decode.h"
 
 extern const struct dialect sandbox_agent_dialect;
+
+/* What POST /v1/processes/config sets, as in the original. All are above zero. */
+struct agent_config {
+    int64_t max_concurrent, default_run_ms, max_run_ms, max_output, max_log, max_input;
+};
 
 struct agent {
     struct dialect_base base;
     struct agent_config config;
-    size_t runs; /* pending; they do not count as concurrent processes */
 };
 
 static inline struct agent *agent_of(const struct http_request *rq)
@@ -25,27 +29,36 @@ static inline struct agent *agent_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-void agent_conflict(struct http_request *rq, const char *message); /* 409 */
-/* null: ended by a signal */
-static inline void agent_write_code(struct json_out *o, const struct exit_record *x)
-{
-    if (x->code >= 0)
-        json_kint(o, "exitCode", x->code);
-    else
-        json_knull(o, "exitCode");
-}
-
-/* handlers */
-void agent_create(struct http_request *rq);
-void agent_list(struct http_request *rq);
-void agent_get(struct http_request *rq);
-void agent_delete(struct http_request *rq);
-void agent_stop(struct http_request *rq);
-void agent_kill(struct http_request *rq);
-void agent_input(struct http_request *rq);
-void agent_resize(struct http_request *rq);
-void agent_run(struct http_request *rq);
 void agent_logs(struct http_request *rq);
 void agent_terminal(struct http_request *rq);
+
+/* --- agent_decode.c. Unknown fields are ignored, as in the original. Pure. ------------------- */
+
+int agent_decode_config(struct agent_config *c, const json_t *body, struct hf_error *err);
+json_t *agent_config_json(const struct agent_config *c);
+
+struct agent_request {
+    struct spec_body body; /* call spec_body_fini() in either case */
+    bool interactive;
+    int64_t max_output; /* of a run */
+};
+int agent_decode_create(struct agent_request *a, const json_t *body, struct hf_error *err);
+int agent_decode_run(struct agent_request *a, const json_t *body, const struct agent_config *c,
+                     struct hf_error *err);
+
+/* Appends at most `max` bytes to *bytes; in `encoding` unless the body names another. */
+int agent_decode_input(const json_t *body, const char *encoding, int64_t max, struct buf *bytes,
+                       struct hf_error *err);
+/* Sixteen bits each; zero is valid. */
+int agent_decode_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err);
+
+enum agent_frame_kind { AGENT_FRAME_INPUT, AGENT_FRAME_RESIZE, AGENT_FRAME_CLOSE };
+struct agent_frame {
+    enum agent_frame_kind kind;
+    struct buf bytes; /* of input, at most `max`; the caller frees them in either case */
+    int64_t rows, cols;
+};
+int agent_decode_frame(struct agent_frame *f, const char *text, size_t len, int64_t max,
+                       struct hf_error *err);
 
 #endif

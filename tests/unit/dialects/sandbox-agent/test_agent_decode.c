@@ -3,7 +3,7 @@
  * test_agent_decode.c - Bodies and frames of sandbox-agent's clients.
  */
 #include "base/limits.h"
-#include "dialects/sandbox-agent/agent_decode.h"
+#include "dialects/sandbox-agent/agent.h"
 #include "test.h"
 
 static const struct agent_config config = {64, 30000, 300000, 1 << 20, 10 << 20, 16};
@@ -27,11 +27,11 @@ TEST(a_create_has_pipes_unless_a_terminal_is_asked_for)
     EXPECT(!a.body.spec.pty && a.body.spec.stdin_mode == STDIN_PIPE);
     EXPECT_U64(a.body.spec.arg_count, 2);
     EXPECT_STR(a.body.spec.args[1], "a b");
-    agent_request_fini(&a);
+    spec_body_fini(&a.body);
     EXPECT_INT(agent_decode_create(&a, tty, &err), 0);
     EXPECT(a.body.spec.pty && a.body.spec.stdin_mode == STDIN_DEFAULT);
     EXPECT_STR(a.body.spec.metadata_json, "{\"interactive\":true}");
-    agent_request_fini(&a);
+    spec_body_fini(&a.body);
 }
 
 /* 0 and absent are the default; nobody gets more than the configured most. */
@@ -55,7 +55,7 @@ TEST(a_run_is_bounded_by_the_config)
         EXPECT_INT(agent_decode_run(&a, body, &config, &err), 0);
         EXPECT_INT(a.body.spec.timeout_ms, rows[i].timeout_ms);
         EXPECT_INT(a.max_output, rows[i].max_output);
-        agent_request_fini(&a);
+        spec_body_fini(&a.body);
     }
 }
 
@@ -84,7 +84,7 @@ static enum hf_code input_of(const char *text, struct buf *bytes)
     json_auto_t *body = tree(text);
     struct hf_error err = {0};
 
-    (void)agent_decode_input(body, config.max_input, bytes, &err);
+    (void)agent_decode_input(body, "base64", config.max_input, bytes, &err);
     return err.code;
 }
 
