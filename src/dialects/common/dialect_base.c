@@ -74,14 +74,24 @@ int dialect_check_open(const struct dialect_base *b, struct hf_error *err)
 
 /* --- replies --------------------------------------------------------------------------------- */
 
-struct json_out dialect_reply_open(struct dialect_base *b)
+static struct json_out scratch_open(struct dialect_base *b, char bracket)
 {
     struct json_out o;
 
     buf_clear(&b->scratch);
     json_out_init(&o, &b->scratch);
-    json_open(&o, '{');
+    json_open(&o, bracket);
     return o;
+}
+
+struct json_out dialect_reply_open(struct dialect_base *b)
+{
+    return scratch_open(b, '{');
+}
+
+struct json_out dialect_array_open(struct dialect_base *b)
+{
+    return scratch_open(b, '[');
 }
 
 void dialect_reply_send(struct http_request *rq, int status, struct json_out *o)

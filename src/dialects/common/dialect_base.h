@@ -45,6 +45,8 @@ int dialect_check_open(const struct dialect_base *b, struct hf_error *err);
 /* Begins an object in the scratch buffer. */
 struct json_out dialect_reply_open(struct dialect_base *b);
 void dialect_reply_send(struct http_request *rq, int status, struct json_out *o); /* closes it */
+/* Begins an array there, for replies and frames that are one; the caller closes and sends it. */
+struct json_out dialect_array_open(struct dialect_base *b);
 
 /* The same with a tree, which is freed: for short replies, by json_pack(). */
 void dialect_reply_json(struct http_request *rq, int status, json_t *v);

@@ -98,3 +98,10 @@ int spec_body_decode(struct spec_body *b, const json_t *body, const struct json_
         return rc;
     return set_env(b, err);
 }
+
+const char *spec_default_shell(void)
+{
+    const char *shell = getenv("SHELL");
+
+    return shell != NULL && shell[0] == '/' ? shell : "/bin/bash";
+}

@@ -34,5 +34,7 @@ void spec_body_init(struct spec_body *b);
 int spec_body_decode(struct spec_body *b, const json_t *body, const struct json_field *fields,
                      size_t count, struct hf_error *err);
 void spec_body_fini(struct spec_body *b);
+/* For platforms whose terminals need no command: the shell of the daemon's user. */
+const char *spec_default_shell(void);
 
 #endif

@@ -141,13 +141,6 @@ static int check_text(const json_t *v, const char *field, struct hf_error *err)
     return hf_fail_field(err, HF_E_bad_value, field, "%s must not contain NUL", field);
 }
 
-static const char *default_shell(void)
-{
-    const char *shell = getenv("SHELL");
-
-    return shell != NULL && shell[0] == '/' ? shell : "/bin/bash";
-}
-
 static void plan_command(struct spec_body *b, const json_t *message)
 {
     const json_t *shell = json_object_get(message, "shell"),
@@ -155,7 +148,8 @@ static void plan_command(struct spec_body *b, const json_t *message)
                  *args = json_object_get(message, "shellArgs");
     size_t n = json_array_size(args);
 
-    b->spec.command = json_string_length(shell) > 0 ? json_string_value(shell) : default_shell();
+    b->spec.command =
+        json_string_length(shell) > 0 ? json_string_value(shell) : spec_default_shell();
     b->spec.cwd = json_string_length(cwd) > 0 ? json_string_value(cwd) : NULL;
     b->arg_words = hf_xalloc((n + 1) * sizeof *b->arg_words);
     for (size_t i = 0; i < n; i++)
