@@ -26,7 +26,7 @@ static bool is_plain(const char *tag)
 }
 
 /* The id by which clients know a process: its tag if that is unambiguous, else its own id. */
-static const char *process_id(struct cf *cf, struct process *p)
+static const char *cf_process_id(struct cf *cf, struct process *p)
 {
     struct process_view v;
 
@@ -70,7 +70,7 @@ static void write_process(struct cf *cf, struct json_out *o, struct process *p)
 
     process_view(p, &v);
     json_open(o, '{');
-    json_kstr(o, "id", process_id(cf, p));
+    json_kstr(o, "id", cf_process_id(cf, p));
     json_kint(o, "pid", v.pid);
     cf_write_command(o, "command", &v);
     json_kstr(o, "status", process_status(&v));
@@ -117,7 +117,7 @@ static void start_done(void *arg, struct process *p, const struct hf_error *err)
     }
     process_view(p, &v);
     o = cf_ok(c);
-    json_kstr(&o, s->terminal ? "terminalId" : "processId", process_id((struct cf *)c->base, p));
+    json_kstr(&o, s->terminal ? "terminalId" : "processId", cf_process_id((struct cf *)c->base, p));
     json_kint(&o, "pid", v.pid);
     cf_write_command(&o, "command", &v);
     cf_send(c, 200, &o);
@@ -252,7 +252,7 @@ void cf_process_logs(struct cf_request *q)
     if (journal_next(j) - from > LIMIT_CF_OUTPUT_BYTES)
         from = journal_next(j) - LIMIT_CF_OUTPUT_BYTES; /* one reply cannot hold a long history */
     o = cf_ok(cf_call(q));
-    json_kstr(&o, "processId", process_id(q->cf, p));
+    json_kstr(&o, "processId", cf_process_id(q->cf, p));
     write_stream(&o, "stdout", j, from, false);
     write_stream(&o, "stderr", j, from, true);
     if (from > 0)
@@ -343,7 +343,7 @@ void cf_process_stream(struct cf_request *q)
     if (p == NULL)
         return;
     l = cf_begin(q, &follow_kind, sizeof *l);
-    l->id = hf_xstrdup(process_id(q->cf, p));
+    l->id = hf_xstrdup(cf_process_id(q->cf, p));
     if (follow_attach(&l->follow, &follow_ops, p, &open, &err) < 0) {
         cf_error(q->call, &err);
         return;
@@ -389,7 +389,7 @@ static void kill_on_end(void *arg, struct process *p, const struct survivors *s)
         return;
     o = cf_ok(&k->call);
     if (k->one != NULL)
-        json_kstr(&o, "processId", process_id((struct cf *)k->call.base, k->one));
+        json_kstr(&o, "processId", cf_process_id((struct cf *)k->call.base, k->one));
     else
         json_ku64(&o, "cleanedCount", k->ended - 1);
     cf_send(&k->call, 200, &o);
