@@ -17,8 +17,8 @@ const options = { fdBaseline: false, gateway: false };
 
 test('stop --keep and serve under floods: no byte is lost, exits are exact', () =>
     daemonFor({ ...options }, async (d) => {
-        const times = scaled(50, 4);
-        const flood = await Flood.start(d, 6);
+        const times = scaled(200, 4);
+        const flood = await Flood.start(d, scaled(20, 6));
         flood.mayBeRefused = true;
         const vault = d.vaultPid();
         const ends = [];
@@ -52,6 +52,7 @@ test('stop --keep and serve under floods: no byte is lost, exits are exact', () 
         }
         gaps.sort((a, b) => a - b);
         report(`${times} × stop --keep and serve; away for ${gaps[gaps.length >> 1].toFixed(0)} ms (median)`);
+        flood.report(`${times} × stop --keep and serve`);
         await flood.stop();
         await d.removeAll();
         await waitUntil(() => d.fdCounts().vault <= vaultFds, 'the vault holds no more than before');
