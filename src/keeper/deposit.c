@@ -333,6 +333,8 @@ static void catch_up(struct keeper *k)
         d->reap_owed = 0;
     if (d->well_owed)
         send_well(k);
+    if (d->refused_owed)
+        deposit_refused(k);
     if (!d->behind)
         log_warn("the vault reads again");
 }
@@ -436,7 +438,7 @@ void deposit_done(struct keeper *k, int code)
 
 void deposit_refused(struct keeper *k)
 {
-    (void)deposit_notify(k, V_REFUSED, 0);
+    k->deposit.refused_owed = !deposit_notify(k, V_REFUSED, 0);
 }
 
 /* New connections are refused from now on, rather than left waiting. */

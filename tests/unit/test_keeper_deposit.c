@@ -439,6 +439,7 @@ TEST(what_a_vault_that_does_not_read_must_know_is_owed_to_it)
 {
     struct v_message m;
     struct play p;
+    uint32_t refusals = 0;
 
     begin(&p);
     FAIL(sendmsg, .error = ENOBUFS, .times = -1);
@@ -447,12 +448,13 @@ TEST(what_a_vault_that_does_not_read_must_know_is_owed_to_it)
     EXPECT(getenv(V_ENV) == NULL && p.k.deposit.behind && !p.k.deposit.well_owed);
     EXPECT_INT(deposit_trial(&p.k, false), -EAGAIN);
     EXPECT(p.k.deposit.well_owed);
+    deposit_refused(&p.k);
+    EXPECT(p.k.deposit.refused_owed);
     p.k.deposit.reap_owed = 1099;
     deposit_done(&p.k, 3);
-    do
-        m = hear(&p);
-    while (m.type != 0 && m.type != V_DONE);
-    EXPECT(m.type == V_DONE && m.status == 3);
+    for (m = hear(&p); m.type != 0 && m.type != V_DONE; m = hear(&p))
+        refusals += m.type == V_REFUSED;
+    EXPECT(m.type == V_DONE && m.status == 3 && refusals == 1 && !p.k.deposit.refused_owed);
     /* A vault that dies meanwhile is lost as any other. */
     p.k.deposit.behind = true;
     shutdown(p.vault_end, SHUT_RDWR);
