@@ -122,8 +122,9 @@ test('systemctl restart keeps everything, systemctl stop ends it', () =>
             assert.match(fs.readFileSync(`${d.dir}/asked`, 'utf8'), /^list-jobs .*holdfast\.service$/m);
             assert.deepEqual(await d.left(), { code: 0, signal: null });
             await m.hears(/STOPPING=1\n/);
-            await exits.tell(); // while nobody serves
+            const ended = exits.tell(); // before somebody serves, or just then
             await d.again(); // ExecStart
+            await ended;
             await m.hears(/READY=1/);
             await flood.moved(60000);
         }

@@ -18,8 +18,11 @@ import { waitUntil } from './wait.mjs';
 
 /** Viewers go on within this time after a fault. A full run measures it, of the release binary. */
 const PAUSE_MS = 500;
-/** Twenty floods are as many processes that want a CPU. What else the machine does makes all of it slower. */
-const OWN_LOAD = 16;
+const REFUSED_MS = 5;
+/** What twenty floods and their viewers make by themselves. What else the machine does makes all of it slower. */
+const OWN_LOAD = 8;
+
+const turn = (ms) => new Promise((done) => setTimeout(done, ms));
 
 class Stream {
     constructor(d, process, seed, mayGap) {
@@ -40,7 +43,10 @@ class Stream {
                 await v.opened;
                 await v.closed;
             } catch {
-                if (v.error?.code === 'ECONNREFUSED') this.refused++;
+                if (v.error?.code === 'ECONNREFUSED') {
+                    this.refused++;
+                    await turn(REFUSED_MS); // else all streams together leave no CPU for the daemon to start
+                }
             }
             if (v.failure) {
                 this.failure = v.failure;
