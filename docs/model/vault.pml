@@ -8,8 +8,8 @@
  * action is taken finitely often, so the graph has no cycle (`make model` proves that, too), and
  * "finally" means: in each state in which nobody can move. Monitor checks those.
  *
- * What can be chosen: KIND0, KIND1 (what the programs do), CRASHES, UPGRADE, VAULT_DIES, and one of
- * the mutations M_*, each of which is a mistake that the model must find.
+ * What can be chosen: KIND0, KIND1 (what the programs do), CRASHES, UPGRADE, LEAVE (a `stop --keep`
+ * and a start), VAULT_DIES, and one of the mutations M_*, each of which is a mistake that the model must find.
  */
 
 #ifndef KIND0
@@ -23,6 +23,9 @@
 #endif
 #ifndef UPGRADE
 #define UPGRADE 1
+#endif
+#ifndef LEAVE
+#define LEAVE 0
 #endif
 #ifndef VAULT_DIES
 #define VAULT_DIES 0
@@ -81,6 +84,8 @@
 #define TRIAL      5
 #define WELL       6
 #define PUT_EXE    7 /* binary */
+#define KEEP       8 /* it leaves; the vault holds everything until a keeper is requested */
+#define REFUSED    9 /* the upgrade did not happen */
 
 /* Messages worker -> keeper and back; the second byte is the program, the third a status. */
 #define READY     1
@@ -119,10 +124,13 @@ byte v_in[ROWS];  /* the same for standard input, which is closed alone */
 byte v_told;
 byte v_trial;     /* 0: no; 1: between V_TRIAL and V_WELL; 2: probation */
 bit v_exe, v_good;
+bit v_leaving;    /* a client wants the keeper to leave */
+bit v_keep;       /* it has left in order */
+bit v_hold;       /* nobody serves, by request */
 bit v_gave_up;    /* has killed this keeper; what it says no longer counts */
 
 chan k2v = [QUEUE] of { byte, byte, byte };
-chan v2k = [1] of { byte, byte };
+chan v2k = [1 + 2 * LEAVE] of { byte, byte }; /* a pid and its status; 0: LEAVE */
 #ifdef M_SEND_LATER
 chan later = [6] of { byte, byte, byte }; /* in the keeper's own memory */
 #endif
@@ -137,6 +145,8 @@ bit k_executed; /* this image came by execve in place */
 bit k_trial;    /* owes the vault a V_WELL */
 bit k_ready;    /* its worker serves */
 bit k_retiring;
+bit k_leaving; /* not for another binary */
+bit k_left;
 byte k_worker;  /* its worker, or that of the keeper before while it is not known to be dead */
 bit k_worker_own;
 bit k_out[PROGRAMS], k_in[PROGRAMS];
@@ -164,6 +174,8 @@ bit asked[PROGRAMS];
 bit confirmed[PROGRAMS]; /* a client knows that it runs */
 byte crashes = CRASHES;
 bit upgrade_wanted = UPGRADE;
+bit leave_wanted = LEAVE;
+bit owed_hold; /* a client waits until nobody serves */
 bit bad; /* the new binary has died or hung within its trial or probation */
 
 #define KIND(i) ((i) == 0 -> KIND0 : KIND1)
@@ -652,6 +664,7 @@ inline keeper_dies()
         :: else -> over = 1; k_state = NONE
         fi;
         k_kill = 0; k_hung = 0; k_executed = 0; k_trial = 0; k_ready = 0; k_retiring = 0;
+        k_leaving = 0; k_left = 0;
         t = 0; i = 0; r = 0; p = 0; s = 0
     }
 }
@@ -699,7 +712,16 @@ turn:
 #ifdef M_SEND_LATER
             :: atomic { nempty(later) && nfull(k2v) -> later?t, i, p; k2v!t, i, p; if :: t == PUT -> put_flying[p] = 1 :: else fi; t = 0; i = 0; p = 0 }
 #endif
-            :: atomic { v2k?p, s -> find_row(p, 0) }; vaults_child_died(p, s)
+            :: atomic { v2k?p, s ->
+                if
+                :: p == 0 -> /* upgrade_leave() */
+                    if
+                    :: !k_retiring -> k_leaving = 1; k_retiring = 1; to_worker(RETIRE, 0, 0)
+                    :: else
+                    fi;
+                    goto turn
+                :: else -> find_row(p, 0)
+                fi }; vaults_child_died(p, s)
             :: atomic { ANY_ZOMBIE(BY_KEEPER) -> zombie_of(BY_KEEPER, p); find_row(p, 1) }; own_child_died(p)
             KEEPER_OF(0)
 #if PROGRAMS == 2
@@ -715,12 +737,23 @@ turn:
             :: k_ready && k_trial ->
                 if :: k_executed -> to_vault(PUT_EXE, k_bin, 0) :: else fi;
                 atomic { to_vault(WELL, 0, 0); k_trial = 0; k_executed = 0 }
-            :: atomic { upgrade_wanted && k_ready && v_alive -> upgrade_wanted = 0; k_retiring = 1 };
+            :: atomic { upgrade_wanted && k_ready && v_alive && !k_retiring -> upgrade_wanted = 0; k_retiring = 1 };
                 to_worker(RETIRE, 0, 0)
             :: k_retiring && k_worker == 0 && empty(w2k) ->
                 ABANDON(0);
 #if PROGRAMS == 2
                 ABANDON(1);
+#endif
+#if LEAVE
+                if
+                :: k_leaving && v_alive -> atomic { to_vault(KEEP, 0, 0); k_left = 1; break }
+                :: k_leaving && !v_alive -> d_step { k_leaving = 0; k_retiring = 0 }; goto turn
+                :: !k_leaving
+                :: !k_leaving -> /* it fails before the vault hears of it, as for lack of memory */
+                    k_retiring = 0;
+                    to_vault(REFUSED, 0, 0);
+                    goto turn
+                fi;
 #endif
                 atomic { to_vault(TRIAL, 0, 0); k_trial = 1 };
                 atomic { /* execve */
@@ -732,12 +765,34 @@ turn:
                 }
             od
         } unless { k_kill || k_hung };
-        if :: k_kill fi; /* a keeper that hangs waits for the vault's patience to end */
+        if :: k_kill || k_left fi; /* a keeper that hangs waits for the vault's patience to end */
         keeper_dies()
     od
 }
 
 /* --- vault ----------------------------------------------------------------------------- */
+
+/* A keeper that is about to execute another binary does not hear it. */
+inline tell_leave()
+{
+    v_leaving = 1;
+    if
+    :: k_state == ALIVE -> assert(nfull(v2k)); v2k!0, 0
+    :: else
+    fi
+}
+
+#ifdef M_LEAVE_ONCE
+#define LEAVE_AGAIN 0
+#else
+#define LEAVE_AGAIN (v_leaving && !v_gave_up)
+#endif
+
+#ifdef M_LEAVE_FORGOTTEN
+#define HOLDS v_keep
+#else
+#define HOLDS (v_keep || v_leaving)
+#endif
 
 inline from_keeper()
 {
@@ -752,7 +807,16 @@ inline from_keeper()
         v_good = NEW; v_exe = NEW
 #endif
     :: t == PUT_EXE -> if :: !v_gave_up -> v_exe = a :: else fi
-    :: t == WELL -> if :: !v_gave_up && v_trial == 1 -> v_trial = 2 :: else fi
+    :: t == WELL ->
+        if :: !v_gave_up && v_trial == 1 -> v_trial = 2 :: else fi;
+        if :: LEAVE_AGAIN -> tell_leave() :: else fi
+    :: t == REFUSED ->
+#ifndef M_LEAVE_REFUSED
+        if :: LEAVE_AGAIN -> tell_leave() :: else fi
+#else
+        skip
+#endif
+    :: t == KEEP -> v_keep = 1
     fi;
     t = 0; a = 0; b = 0
 }
@@ -790,6 +854,7 @@ inline vault_dies()
         :: else -> break
         od;
         if :: k_state != ALIVE -> over = 1 :: else fi;
+        v_leaving = 0; v_keep = 0; v_hold = 0; owed_hold = 0;
         v_told = 0; v_trial = 0; sigchld = 0; t = 0; a = 0; b = 0; p = 0
     }
 }
@@ -825,17 +890,24 @@ end:
             d_step {
                 k_state = NONE; v_told = 0;
                 if
+                :: v_keep && v_trial != 0 -> v_trial = 0; v_good = OLD; v_exe = OLD; bad = 0 /* a good one, as far as is known */
+                :: v_keep && v_trial == 0
 #ifdef M_EXE_STAYS
-                :: v_trial == 2 -> v_exe = v_good; v_trial = 0
-                :: v_trial == 1 -> v_trial = 0
+                :: !v_keep && v_trial == 2 -> v_exe = v_good; v_trial = 0
+                :: !v_keep && v_trial == 1 -> v_trial = 0
 #else
-                :: v_trial != 0 -> v_exe = v_good; v_trial = 0
+                :: !v_keep && v_trial != 0 -> v_exe = v_good; v_trial = 0
 #endif
                 :: else
                 fi;
                 assert(!bad || v_exe == OLD);
-                bad = 0; v_gave_up = 0
+                bad = 0; v_gave_up = 0;
+                v_hold = HOLDS; v_keep = 0; v_leaving = 0
             };
+            if
+            :: v_hold -> d_step { owed_hold = 0 }; v_hold = 0 /* somebody starts it again */
+            :: else
+            fi;
 start:
             atomic { /* fork: the keeper inherits all that is kept */
                 k_bin = v_exe; k_state = ALIVE;
@@ -847,6 +919,9 @@ start:
 #endif
                 peek()
             }
+#if LEAVE
+        :: atomic { leave_wanted && k_state != NONE -> leave_wanted = 0; owed_hold = 1; tell_leave() }
+#endif
         :: atomic { v_trial == 1 && !v_gave_up && k_state == ALIVE -> v_gave_up = 1; k_kill = 1 } /* its time is over */
         :: atomic { v_trial == 2 && !bad && k_state == ALIVE -> /* the probation is over */
                 v_trial = 0; v_good = v_exe;
@@ -920,7 +995,8 @@ proctype Monitor()
             verdict_row(1);
 #endif
             assert(!v_alive || (v_trial == 0 && !bad));
-            assert(!v_alive || k_bin == v_exe)
+            assert(!v_alive || k_bin == v_exe);
+            assert(!owed_hold && !leave_wanted || !v_alive)
         fi
     }
 }

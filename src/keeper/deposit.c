@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,70 +17,18 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/patience.h"
+#include "keeper/deposit_own.h"
 #include "keeper/keeper_own.h"
-#include "keeper/procfs.h"
 
 #define MESSAGES_PER_TURN 64
-#define KILL_ROUNDS_MAX 16 /* a tree that forks faster than that is left to itself */
 
 _Static_assert(LEDGER_ROWS == KEEPER_ENTRIES_MAX, "every entry has a row");
 _Static_assert(LEDGER_ID_BYTES == K_ID_LEN, "an id fits");
 _Static_assert(V_LISTENERS == KEEPER_CARRY_FDS_MAX, "every listener has a key");
 
-/* --- sending ------------------------------------------------------------------------------- */
-
-static void on_vault_lost(struct keeper *k, int rc)
+uint32_t deposit_row_key(const struct keeper *k, const struct ledger_row *r)
 {
-    log_error("the vault is lost (%s): processes keep running, but are lost if the keeper dies",
-              strerror(-rc));
-    channel_close(&k->deposit.channel);
-    k->deposit.ends.channel_fd = -1;
-}
-
-/*
- * Waits for the vault if necessary: a row may say that a process runs only after the vault has its
- * descriptors, and a queue in our own memory would die with us. The vault always reads at once,
- * unless someone has stopped it.
- */
-static void deposit_send(struct keeper *k, const struct v_message *m, const int *fds)
-{
-    struct pollfd p = {.fd = k->deposit.channel.fd, .events = POLLOUT};
-    uint64_t until = 0;
-    int rc;
-
-    if (p.fd < 0)
-        return;
-    while ((rc = vault_send(p.fd, m, fds)) == -EAGAIN || fd_message_is_shortage(rc)) {
-        if (until == 0)
-            until = clock_mono_ms() + LIMIT_VAULT_SEND_MS;
-        if (clock_mono_ms() >= until)
-            break;
-        (void)poll(&p, rc == -EAGAIN ? 1 : 0, rc == -EAGAIN ? LIMIT_VAULT_SEND_MS : 1);
-    }
-    if (rc < 0)
-        on_vault_lost(k, rc);
-}
-
-static void deposit_put(struct keeper *k, uint32_t key, int fd)
-{
-    struct v_message m = {.type = V_PUT, .count = 1, .keys = {key}};
-
-    if (fd >= 0)
-        deposit_send(k, &m, &fd);
-}
-
-static void deposit_drop(struct keeper *k, uint32_t key, uint32_t count)
-{
-    struct v_message m = {.type = V_DROP, .count = count, .keys = {key}};
-
-    deposit_send(k, &m, NULL);
-}
-
-static void deposit_notify(struct keeper *k, uint32_t type, int32_t status)
-{
-    struct v_message m = {.type = type, .status = status};
-
-    deposit_send(k, &m, NULL);
+    return ledger_index(k->deposit.ledger, r) * V_ROW_KEYS;
 }
 
 /* --- set-up -------------------------------------------------------------------------------- */
@@ -110,7 +56,7 @@ int deposit_attach(struct keeper *k, const struct vault_ends *ends)
     return 0;
 }
 
-static void index_done(struct deposit *d)
+void deposit_index_done(struct deposit *d)
 {
     if (d->index != NULL)
         vault_index_unmap(d->index);
@@ -122,96 +68,11 @@ void deposit_detach(struct keeper *k)
     struct deposit *d = &k->deposit;
 
     channel_close(&d->channel);
-    index_done(d);
+    deposit_index_done(d);
     ledger_unmap(d->ledger);
     d->ledger = NULL;
     io_close(&d->ends.ledger_fd);
     io_close(&d->ends.index_fd);
-}
-
-static uint32_t row_key(const struct keeper *k, const struct ledger_row *r)
-{
-    return ledger_index(k->deposit.ledger, r) * V_ROW_KEYS;
-}
-
-/* Kills the process and its descendants. False: none is left. */
-static bool kill_tree(struct keeper *k, const struct entry *e)
-{
-    struct proc_list *l;
-    bool any = false;
-
-    census_end(k);
-    if (tree_find(k, e, &l) < 0)
-        return kill(-e->pub.pid, SIGKILL), false;
-    for (size_t i = 0; i < l->count; i++) {
-        if (tree_is_living_member(&l->procs[i]))
-            any = kill(l->procs[i].pid, SIGKILL) == 0 || any;
-    }
-    return any;
-}
-
-/* It was never reported. Its pid belongs to a child of the vault until the keeper sends V_REAP. */
-static void kill_half_started(struct keeper *k, struct ledger_row *r)
-{
-    struct entry e = {.pub = {.pid = r->pid, .tty_fd = -1}};
-
-    if (r->pid <= 1 || procfs_parent(r->pid) != k->deposit.vault_pid)
-        return;
-    log_warn("killing process %d, which was only half started", r->pid);
-    memcpy(e.pub.id, r->id, sizeof e.pub.id - 1);
-    (void)kill(r->pid, SIGKILL); /* the process list may lack it, if /proc could not be read */
-    for (int round = 0; round < KILL_ROUNDS_MAX && kill_tree(k, &e); round++)
-        ;
-    census_end(k);
-}
-
-/* In this order: the next keeper drops leftovers of a free row (close_unused), but a row in use
- * without descriptors would be a process that no worker can adopt. */
-static void free_row(struct keeper *k, struct ledger_row *r)
-{
-    ledger_free(k->deposit.ledger, r);
-    deposit_drop(k, row_key(k, r), V_ROW_KEYS);
-}
-
-/* Closes inherited copies; the vault has its own. Returns how many there were. */
-static unsigned close_inherited(const int32_t *index, uint32_t key, uint32_t count)
-{
-    unsigned closed = 0;
-
-    for (uint32_t i = key; i < key + count; i++) {
-        if (index[i] > 0)
-            closed += close(index[i] - 1) == 0;
-    }
-    return closed;
-}
-
-/* We inherited everything that the vault held. What no entry owns is closed here and dropped in
- * the vault: the previous keeper may have died before it dropped the rest. */
-static void close_unused(struct keeper *k)
-{
-    const int32_t *index = k->deposit.index;
-
-    (void)close_inherited(index, V_KEY_CARRY, V_KEY_LISTENER - V_KEY_CARRY);
-    for (uint32_t i = 0; i < k->deposit.ledger->rows_used && i < LEDGER_ROWS; i++) {
-        struct ledger_row *r = &k->deposit.ledger->rows[i];
-
-        if (row_state(r) != ROW_FREE && table_find(&k->table, r->entry) != NULL)
-            continue;
-        if (close_inherited(index, i * V_ROW_KEYS, V_ROW_KEYS) > 0 && row_state(r) == ROW_FREE)
-            deposit_drop(k, i * V_ROW_KEYS, V_ROW_KEYS);
-    }
-}
-
-/* It dies with its keeper. No other worker may start until it is dead. */
-static void adopt_worker(struct keeper *k)
-{
-    pid_t pid = atomic_load(&k->deposit.ledger->worker_pid);
-
-    if (pid <= 1)
-        return;
-    k->worker.pid = pid;
-    k->worker.inherited = true;
-    (void)kill(pid, SIGKILL);
 }
 
 void deposit_take_siding(struct keeper *k)
@@ -232,28 +93,6 @@ pid_t deposit_main_pid(const struct keeper *k)
 bool deposit_is_end_ordered(const struct keeper *k)
 {
     return k->deposit.ledger != NULL && atomic_load(&k->deposit.ledger->order) == ORDER_END;
-}
-
-void deposit_adopt(struct keeper *k)
-{
-    struct ledger *l = k->deposit.ledger;
-
-    if (k->deposit.index != NULL) {
-        close_unused(k);
-        index_done(&k->deposit);
-        adopt_worker(k);
-    }
-    for (uint32_t i = 0; l != NULL && i < l->rows_used && i < LEDGER_ROWS; i++) {
-        struct ledger_row *r = &l->rows[i];
-        struct entry *e = row_state(r) == ROW_FREE ? NULL : table_find(&k->table, r->entry);
-
-        if (e != NULL)
-            e->row = r;
-        if (row_state(r) == ROW_STARTING && !k->deposit.replaced)
-            kill_half_started(k, r);
-        if (e == NULL && row_state(r) != ROW_FREE)
-            free_row(k, r);
-    }
 }
 
 void deposit_state(struct keeper *k)
@@ -320,6 +159,14 @@ void deposit_daemon(struct keeper *k)
 
 /* --- a process's life ---------------------------------------------------------------------- */
 
+/* In this order: the next keeper drops leftovers of a free row (close_unused), but a row in use
+ * without descriptors would be a process that no worker can adopt. */
+void deposit_free_row(struct keeper *k, struct ledger_row *r)
+{
+    ledger_free(k->deposit.ledger, r);
+    deposit_drop(k, deposit_row_key(k, r), V_ROW_KEYS);
+}
+
 int deposit_begin(struct keeper *k, struct entry *e, const char *id)
 {
     struct ledger *l = k->deposit.ledger;
@@ -355,15 +202,15 @@ void deposit_streams(struct keeper *k, struct entry *e)
         return;
     e->row->cgroup = e->slot == NULL ? 0 : e->slot->number;
     bits = entry_fds(e, streams, &count);
-    m.keys[m.count] = row_key(k, e->row) + V_RECORD;
+    m.keys[m.count] = deposit_row_key(k, e->row) + V_RECORD;
     fds[m.count++] = e->pub.record_fd;
     for (uint32_t i = 0; i < K_FDS; i++) {
         if (!(bits & 1U << i))
             continue;
-        m.keys[m.count] = row_key(k, e->row) + stream_keys[i];
+        m.keys[m.count] = deposit_row_key(k, e->row) + stream_keys[i];
         fds[m.count++] = streams[next++];
     }
-    deposit_send(k, &m, fds);
+    (void)deposit_send(k, &m, fds);
 }
 
 static void fill_exit(struct ledger_row *r, const struct entry *e)
@@ -403,7 +250,7 @@ static void drop_streams(struct keeper *k, const struct entry *e, uint32_t which
         while (i + n < K_FDS && which & 1U << (i + n))
             n++;
         if (n > 0)
-            deposit_drop(k, row_key(k, e->row) + stream_keys[i], n);
+            deposit_drop(k, deposit_row_key(k, e->row) + stream_keys[i], n);
     }
 }
 
@@ -431,8 +278,82 @@ void deposit_forget(struct keeper *k, struct entry *e)
 {
     if (e->row == NULL)
         return;
-    free_row(k, e->row);
+    deposit_free_row(k, e->row);
     e->row = NULL;
+}
+
+/* --- a vault that did not read ------------------------------------------------------------- */
+
+/* In this order: a row in use is never without its descriptors. */
+static void send_row(struct keeper *k, struct ledger_row *r)
+{
+    struct entry *e = row_state(r) == ROW_FREE ? NULL : table_find(&k->table, r->entry);
+    int streams[K_FDS];
+    size_t count;
+
+    if (e == NULL || e->row != r) {
+        deposit_drop(k, deposit_row_key(k, r), V_ROW_KEYS);
+        return;
+    }
+    deposit_streams(k, e);
+    drop_streams(k, e, ~entry_fds(e, streams, &count) & ((1U << K_FDS) - 1));
+}
+
+static void send_well(struct keeper *k)
+{
+    struct v_message m = {.type = V_WELL, .keys = {V_KEY_EXE}};
+    hf_autoclose int exe = -1;
+
+    if (k->deposit.replaced) {
+        exe = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+        if (exe < 0)
+            exe = open(k->options->exe_path, O_PATH | O_CLOEXEC);
+    }
+    m.count = exe >= 0;
+    k->deposit.well_owed = !deposit_send(k, &m, exe >= 0 ? &exe : NULL);
+}
+
+/* It may read again: if so, it gets everything, because nobody knows what it has missed. */
+static void catch_up(struct keeper *k)
+{
+    struct deposit *d = &k->deposit;
+    struct v_message nothing = {.type = V_DROP};
+
+    if (!d->behind || d->channel.fd < 0)
+        return;
+    d->retry_at_ms = clock_mono_ms() + DEPOSIT_CATCH_UP_MS;
+    if (vault_send(d->channel.fd, &nothing, NULL) < 0)
+        return;
+    d->behind = false;
+    deposit_daemon(k);
+    for (uint32_t i = 0; i < d->ledger->rows_used && i < LEDGER_ROWS; i++)
+        send_row(k, &d->ledger->rows[i]);
+    if (d->reap_owed != 0 &&
+        deposit_send(k, &(struct v_message){.type = V_REAP, .pid = d->reap_owed}, NULL))
+        d->reap_owed = 0;
+    if (d->well_owed)
+        send_well(k);
+    if (d->refused_owed)
+        deposit_refused(k);
+    if (!d->behind)
+        log_warn("the vault reads again");
+}
+
+bool deposit_is_complete(const struct keeper *k)
+{
+    return k->deposit.channel.fd >= 0 && !k->deposit.behind;
+}
+
+uint64_t deposit_deadline(const struct keeper *k)
+{
+    return deposit_is_complete(k) || k->deposit.channel.fd < 0 ? DEADLINE_NONE
+                                                               : k->deposit.retry_at_ms;
+}
+
+void deposit_step(struct keeper *k, uint64_t now_ms)
+{
+    if (k->deposit.behind && now_ms >= k->deposit.retry_at_ms)
+        catch_up(k);
 }
 
 /* --- the daemon's life --------------------------------------------------------------------- */
@@ -462,29 +383,18 @@ void deposit_worker_io(struct keeper *k)
 
 void deposit_well(struct keeper *k)
 {
-    struct v_message m = {.type = V_WELL, .keys = {V_KEY_EXE}};
-    hf_autoclose int exe = -1;
-
     if (k->deposit.well_sent || k->deposit.ledger == NULL)
         return;
     k->deposit.well_sent = true;
-    if (k->deposit.replaced) {
-        exe = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-        if (exe < 0)
-            exe = open(k->options->exe_path, O_PATH | O_CLOEXEC);
-    }
-    m.count = exe >= 0;
-    deposit_send(k, &m, exe >= 0 ? &exe : NULL);
+    send_well(k);
 }
 
-int deposit_trial(struct keeper *k, bool on)
+/* What another binary in this keeper's place must find, or must not. 0 or -errno. */
+static int set_trial(const struct vault_ends *ends, bool on)
 {
-    const struct vault_ends *ends = &k->deposit.ends;
     const int flag = on ? 0 : FD_CLOEXEC;
     char setting[64];
 
-    if (ends->channel_fd < 0)
-        return 0;
     snprintf(setting, sizeof setting, "%d,%d,%d", ends->channel_fd, ends->ledger_fd,
              ends->index_fd);
     if (on && setenv(V_ENV, setting, 1) < 0)
@@ -494,7 +404,27 @@ int deposit_trial(struct keeper *k, bool on)
     (void)fcntl(ends->channel_fd, F_SETFD, flag);
     (void)fcntl(ends->ledger_fd, F_SETFD, flag);
     (void)fcntl(ends->index_fd, F_SETFD, flag);
-    deposit_notify(k, on ? V_TRIAL : V_WELL, 0);
+    return 0;
+}
+
+/* A vault that does not know of the trial could not start the binary before. */
+int deposit_trial(struct keeper *k, bool on)
+{
+    struct deposit *d = &k->deposit;
+    int rc;
+
+    if (d->ends.channel_fd < 0)
+        return 0;
+    rc = set_trial(&d->ends, on);
+    if (rc < 0)
+        return rc;
+    if (!deposit_notify(k, on ? V_TRIAL : V_WELL, 0) && d->behind) {
+        if (on)
+            (void)set_trial(&d->ends, false);
+        else
+            d->well_owed = true;
+        return -EAGAIN;
+    }
     return 0;
 }
 
@@ -502,19 +432,20 @@ void deposit_done(struct keeper *k, int code)
 {
     if (k->deposit.ledger != NULL)
         atomic_store(&k->deposit.ledger->ended, code + 1);
-    deposit_notify(k, V_DONE, code);
+    catch_up(k);
+    (void)deposit_notify(k, V_DONE, code);
 }
 
 void deposit_refused(struct keeper *k)
 {
-    deposit_notify(k, V_REFUSED, 0);
+    k->deposit.refused_owed = !deposit_notify(k, V_REFUSED, 0);
 }
 
 /* New connections are refused from now on, rather than left waiting. */
 void deposit_keep(struct keeper *k)
 {
     deposit_drop(k, V_KEY_LISTENER, V_LISTENERS);
-    deposit_notify(k, V_KEEP, 0);
+    (void)deposit_notify(k, V_KEEP, 0);
 }
 
 /* --- messages of the vault ------------------------------------------------------------------- */
@@ -529,7 +460,8 @@ static void on_exited(struct keeper *k, const struct v_message *m)
     struct v_message reap = {.type = V_REAP, .pid = m->pid};
 
     reap_inherited(k, &d);
-    deposit_send(k, &reap, NULL);
+    if (!deposit_send(k, &reap, NULL))
+        k->deposit.reap_owed = m->pid;
 }
 
 void deposit_read(struct keeper *k)
@@ -543,7 +475,7 @@ void deposit_read(struct keeper *k)
         if (rc == 0)
             return;
         if (rc < 0 || p.len != sizeof m) {
-            on_vault_lost(k, rc < 0 ? rc : -EPROTO);
+            deposit_vault_lost(k, rc < 0 ? rc : -EPROTO);
             return;
         }
         if (m.type == V_EXITED)

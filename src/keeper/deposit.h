@@ -28,7 +28,12 @@ struct deposit {
     pid_t vault_pid;
     bool replaced;  /* this binary was executed in place of another one */
     bool well_sent; /* V_WELL has been sent */
-    bool leaving;   /* V_LEAVE has arrived */
+    bool behind;    /* the vault did not read in time: it gets everything again when it does */
+    /* What it has missed and could not find out from what it gets then. */
+    bool well_owed;
+    bool refused_owed;
+    pid_t reap_owed;
+    uint64_t retry_at_ms;
 };
 
 /* Maps the ledger and, in a keeper that the vault started, the index; 0 or -errno. */
@@ -65,6 +70,9 @@ void deposit_refused(struct keeper *k);       /* another binary was rejected */
 void deposit_done(struct keeper *k, int code);
 void deposit_keep(struct keeper *k);
 
+bool deposit_is_complete(const struct keeper *k); /* the vault lives and has everything */
+uint64_t deposit_deadline(const struct keeper *k);
+void deposit_step(struct keeper *k, uint64_t now_ms);
 void deposit_read(struct keeper *k); /* the channel is readable */
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inherited.c - processes of an earlier keeper, when the vault has died. Layer: keeper.
+ * inherited.c - processes of an earlier keeper whose exit nobody can report. Layer: keeper.
  */
 #include "keeper/inherited.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -15,18 +16,17 @@
 #include "keeper/keeper_own.h"
 #include "keeper/procfs.h"
 
+#define VAULT_DIED "the vault has died"
+
 struct inherited_one {
     uint32_t entry; /* 0: the worker of the previous keeper, which is exiting */
     int pidfd;      /* -1: reported already */
 };
 
-static void report_lost(struct keeper *k, const struct entry *e)
+static void report_lost(struct keeper *k, struct entry *e, const char *why)
 {
-    struct zombie d = {.pid = e->pub.pid, .status = K_STATUS_LOST};
-
-    log_warn("process %d has ended; its exit status is lost, because the vault has died",
-             (int)d.pid);
-    reap_inherited(k, &d);
+    log_warn("process %d has ended; its exit status is lost, because %s", (int)e->pub.pid, why);
+    reap_lost(k, e);
 }
 
 /* Its last activity is unknown. */
@@ -52,6 +52,25 @@ static int open_leader(pid_t pid)
 static bool is_inherited(const struct keeper *k, const struct entry *e)
 {
     return !e->pub.exited && e->spawn == NULL && procfs_parent(e->pub.pid) != k->pid;
+}
+
+/* A dead process keeps its number and its session until it is reaped. */
+static bool is_reaped(pid_t pid)
+{
+    pid_t sid = getsid(pid);
+
+    return sid < 0 ? errno == ESRCH : sid != pid;
+}
+
+void inherited_check(struct keeper *k)
+{
+    struct entry *next;
+
+    for (struct entry *e = table_first(&k->table); e != NULL; e = next) {
+        next = table_next(&k->table, e);
+        if (!e->pub.exited && e->spawn == NULL && is_reaped(e->pub.pid))
+            report_lost(k, e, "a binary that failed in the keeper's place has taken it");
+    }
 }
 
 static void watch(struct keeper *k, uint32_t entry, int pidfd)
@@ -93,7 +112,7 @@ void inherited_step(struct keeper *k)
         if (fd >= 0)
             watch(k, e->pub.entry, fd);
         else
-            report_lost(k, e);
+            report_lost(k, e, VAULT_DIED);
     }
 }
 
@@ -104,7 +123,7 @@ static void on_end(struct keeper *k, uint32_t entry)
     if (entry == 0)
         on_worker_lost(k);
     else if (e != NULL && !e->pub.exited)
-        report_lost(k, e);
+        report_lost(k, e, VAULT_DIED);
 }
 
 void inherited_poll_set(const struct keeper *k, struct pollfd *out)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inherited.h - processes of an earlier keeper, when the vault that is their parent has died
+ * inherited.h - processes of an earlier keeper whose exit nobody can report
  *
- * Nothing is left that could wait for them: the machine's orphan reaper is their parent now. A
- * pidfd still reports that they exit, but not how. Layer: keeper; only its own files include it.
+ * When the vault that is their parent has died, nothing is left that could wait for them: the
+ * machine's orphan reaper is their parent now. A pidfd still reports that they exit, but not how.
+ * Layer: keeper; only its own files include it.
  */
 #ifndef HF_KEEPER_INHERITED_H
 #define HF_KEEPER_INHERITED_H
@@ -20,6 +21,8 @@ struct inherited {
     size_t count;
 };
 
+/* At the start: what was executed in the keeper's place, and failed there, may have reaped some. */
+void inherited_check(struct keeper *k);
 /* Once the vault has died: reports those that exited with it as lost, and watches the others. */
 void inherited_step(struct keeper *k);
 void inherited_poll_set(const struct keeper *k, struct pollfd *out); /* inherited.count of them */

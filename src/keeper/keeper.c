@@ -262,6 +262,7 @@ static int loop_timeout(const struct keeper *k)
 
     deadline = earlier(deadline, deferred_deadline(k));
     deadline = earlier(deadline, reload_deadline(k));
+    deadline = earlier(deadline, deposit_deadline(k));
     deadline = earlier(deadline, k->flood_retry_at_ms);
     if (k->worker.channel.stalled)
         deadline = earlier(deadline, clock_mono_ms() + CHANNEL_RETRY_MS);
@@ -331,6 +332,7 @@ static void loop_run(struct keeper *k)
         keeper_shutdown_step(k, now);
         upgrade_step(k, now);
         reload_step(k, now);
+        deposit_step(k, now);
         worker_step(k, now);
     }
 }
@@ -398,6 +400,7 @@ int keeper_run(const struct keeper_options *options, int resume_fd)
         return cannot_start(&k, rc);
     /* Children that died while an older keeper was being replaced. */
     reap_children(&k);
+    inherited_check(&k);
     if (deposit_is_end_ordered(&k))
         keeper_shutdown_begin(&k);
     worker_step(&k, clock_mono_ms());

@@ -156,6 +156,8 @@ void reap_children(struct keeper *k);
 void reap_hinted(struct keeper *k, pid_t pid);
 /* A child of the vault, started by an earlier keeper. The vault reaps it. */
 void reap_inherited(struct keeper *k, const struct zombie *d);
+/* It is dead, and nobody can say how it ended. */
+void reap_lost(struct keeper *k, struct entry *e);
 
 /*
  * deferred.c: starting a new program keeps everything else waiting for some time. That is when the

@@ -70,6 +70,14 @@ void reap_inherited(struct keeper *k, const struct zombie *d)
     reap_one(k, d);
 }
 
+void reap_lost(struct keeper *k, struct entry *e)
+{
+    struct zombie d = {.pid = e->pub.pid, .status = K_STATUS_LOST};
+
+    flood_weight_on_death(k, e);
+    reap_leader(k, e, &d);
+}
+
 void reap_hinted(struct keeper *k, pid_t pid)
 {
     struct zombie d;

@@ -255,7 +255,7 @@ static void upgrade_finish(struct keeper *k)
     reload_cancel(k);
     if (k->upgrade.leaving) {
         /* Without a vault nothing would keep the processes. */
-        if (k->deposit.channel.fd >= 0)
+        if (deposit_is_complete(k))
             k->shutdown.phase = SHUTDOWN_LEFT;
         else
             upgrade_stay(k);

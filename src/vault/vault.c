@@ -156,12 +156,6 @@ static void set_phase(struct vault *v, enum v_phase phase)
     control_broadcast(v);
 }
 
-static void refused(struct vault *v)
-{
-    v->refusals++;
-    control_broadcast(v);
-}
-
 static void kill_keeper(struct vault *v, const char *why)
 {
     log_error("killing keeper %d: %s", (int)v->keeper, why);
@@ -178,6 +172,11 @@ static void on_trial(struct vault *v)
     set_phase(v, V_STARTING);
 }
 
+static bool is_end_ordered(const struct vault *v)
+{
+    return atomic_load(&v->ledger->order) == ORDER_END;
+}
+
 static void leave(struct vault *v)
 {
     struct v_message m = {.type = V_LEAVE};
@@ -185,6 +184,20 @@ static void leave(struct vault *v)
     v->leaving = true;
     if (vault_send(v->own.channel_fd, &m, NULL) == 0)
         set_phase(v, V_LEAVING);
+}
+
+/* A keeper that was about to execute another binary missed the request. */
+static void leave_again(struct vault *v)
+{
+    if (v->leaving && !is_end_ordered(v))
+        leave(v);
+}
+
+static void refused(struct vault *v)
+{
+    v->refusals++;
+    control_broadcast(v);
+    leave_again(v);
 }
 
 /* A binary that was executed in place of another sends its own descriptor: later keepers are
@@ -203,9 +216,7 @@ static void on_well(struct vault *v, const int *exe)
     v->well_by_ms = NEVER;
     if (v->phase == V_STARTING)
         set_phase(v, V_SERVING);
-    /* A keeper that was about to execute another binary missed the request. */
-    if (v->leaving)
-        leave(v);
+    leave_again(v);
     v->rested = false;
 }
 
@@ -343,11 +354,6 @@ static void plan_restart(struct vault *v, uint64_t now_ms)
     v->failed = v->well ? 0 : v->failed + 1;
     choose_binary(v, now_ms - v->since_ms < VAULT_PROBATION_MS);
     v->start_at_ms = now_ms + restart_wait_ms(v);
-}
-
-static bool is_end_ordered(const struct vault *v)
-{
-    return atomic_load(&v->ledger->order) == ORDER_END;
 }
 
 /* Waits until a keeper is requested. The addresses must be free for the next one, and a keeper

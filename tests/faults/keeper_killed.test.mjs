@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from '../lib/test.mjs';
 import { daemonFor } from '../lib/daemon.mjs';
+import { Exits } from '../lib/exits.mjs';
 import { runSeed, seededRandom } from '../lib/gen.mjs';
 import * as proc from '../lib/proc.mjs';
 import { report, scaled } from '../lib/scale.mjs';
@@ -28,23 +29,16 @@ test('SIGKILL under twenty floods', () =>
         const times = scaled(200, 10);
         const random = seededRandom(runSeed());
         const flood = await Flood.start(d, 20);
-        const exits = [];
+        const exits = new Exits(d, (request) => flood.retry(request));
         const gaps = [];
         for (let i = 0; i < times; i++) {
-            const code = 1 + (i % 200);
-            const json = { command: `sleep 0.0${i % 10}; echo done; exit ${code}`, shell: true, pty: i % 2 ? true : undefined };
-            exits.push({ code, id: (await flood.retry(() => d.request('POST', '/v1/processes', { json }))).json.id });
+            await exits.soon();
             await randomMoment(random, 80);
             flood.mark();
             gaps.push(await killKeeper(d));
             await flood.moved(60000);
         }
-        for (const e of exits) {
-            const p = await d.exitOf(e.id);
-            assert.equal(p.exit_code, e.code);
-            assert.equal(p.exit.kind, 'exited');
-            assert.match((await d.output(e.id)).toString(), /^done\r?\n$/);
-        }
+        await exits.check();
         gaps.sort((a, b) => a - b);
         report(`${times} keepers killed; served again after ${gaps[gaps.length >> 1].toFixed(0)} ms (median), ${gaps.at(-1).toFixed(0)} ms (worst)`);
         flood.report(`${times} × keeper`);
@@ -105,7 +99,7 @@ test('a start that the keeper did not live to answer', () =>
             await killKeeper(d);
             await Promise.all(starts);
         }
-        const listed = new Set((await d.list()).map((p) => p.pid));
+        const listed = new Set((await d.list('?limit=1000')).map((p) => p.pid));
         const living = () => proc.descendantsOf(d.pid).filter((s) => s.state !== 'Z' && proc.cmdline(s.pid)[1] === seconds).map((s) => s.pid);
         await waitUntil(() => living().every((pid) => listed.has(pid)), 'no process that is not listed');
         for (const pid of listed) assert.ok(proc.isAlive(pid), `${pid} is listed and lives`);
@@ -126,25 +120,65 @@ test('a deletion and a resize go on working on what was inherited', () =>
         await waitUntil(() => proc.childrenOf(d.vaultPid()).every((s) => s.state !== 'Z'), 'no zombie');
     }));
 
+/** Stops the vault, and starts processes until the keeper does not wait for it any more. */
+async function stall(d) {
+    process.kill(d.vaultPid(), 'SIGSTOP');
+    const run = () => d.request('POST', '/v1/processes/run', { json: { command: 'true' } });
+    while (!d.stderr.includes('the vault does not read')) await Promise.all(Array.from({ length: 20 }, run));
+}
+
 test('a process of which the vault has nothing is left out, and the others are served', () =>
     daemonFor({ fdBaseline: false }, async (d) => {
-        const vault = d.vaultPid();
+        const [vault, keeper] = [d.vaultPid(), d.keeperPid()];
         const kept = await d.sh('echo kept; exec sleep 300');
         await d.outputHas(kept.id, 'kept');
-        process.kill(vault, 'SIGSTOP'); // until the keeper gives it up
         let lost;
         try {
-            const run = () => d.request('POST', '/v1/processes/run', { json: { command: 'true' } });
-            while (!d.stderr.includes('the vault is lost')) await Promise.all(Array.from({ length: 20 }, run));
+            await stall(d);
             lost = await d.sh('exec sleep 300');
+            process.kill(keeper, 'SIGKILL');
         } finally {
             process.kill(vault, 'SIGCONT');
         }
-        await killKeeper(d);
+        await waitUntil(() => d.keeperPid() && d.keeperPid() !== keeper && d.workerPid(), 'the next keeper');
+        d.agent.destroy();
         assert.equal((await d.output(kept.id)).toString(), 'kept\n');
         assert.equal((await d.request('GET', `/v1/processes/${lost.id}`)).status, 404);
         assert.match(d.stderr, new RegExp(`the record of ${lost.id} cannot be read`));
         assert.ok(proc.isAlive(lost.pid), 'it goes on');
         process.kill(lost.pid, 'SIGKILL');
         await d.remove(kept.id);
+    }));
+
+test('a vault that was stopped for a while gets what it has missed', () =>
+    daemonFor({ fdBaseline: false }, async (d) => {
+        const vault = d.vaultPid();
+        const early = await d.sh('read x; echo got $x; exit 7', { stdin: 'pipe' });
+        const inherited = await d.sh('read x; exit 8', { pty: true });
+        await killKeeper(d);
+        const ended = await d.sh('read x; exit 9', { stdin: 'pipe' });
+        const closed = await d.sh('cat; exit 10', { stdin: 'pipe' });
+        let late;
+        try {
+            await stall(d);
+            late = await d.sh('echo late; read x; exit 11', { stdin: 'pipe' });
+            await d.api('POST', `/v1/processes/${ended.id}/input`, { json: { data: 'x\n' } });
+            await d.exitOf(ended.id);
+            await d.remove(ended.id);
+            await d.api('POST', `/v1/processes/${closed.id}/input?eof=1`, { body: 'last\n', headers: { 'content-type': 'application/octet-stream' } });
+            await d.api('POST', `/v1/processes/${inherited.id}/input`, { json: { data: 'x\n' } });
+        } finally {
+            process.kill(vault, 'SIGCONT');
+        }
+        await waitUntil(() => d.stderr.includes('the vault reads again'), 'the keeper to say so');
+        for (const [p, code] of [[closed, 10], [inherited, 8]]) assert.equal((await d.exitOf(p.id)).exit_code, code, 'while nobody is killed');
+        assert.equal((await d.output(closed.id)).toString(), 'last\n');
+        await killKeeper(d);
+        assert.equal((await d.output(late.id)).toString(), 'late\n');
+        for (const [p, code] of [[late, 11], [early, 7]]) {
+            await d.api('POST', `/v1/processes/${p.id}/input`, { json: { data: 'x\n' } });
+            assert.equal((await d.exitOf(p.id)).exit_code, code);
+        }
+        await d.removeAll();
+        await waitUntil(() => d.fdCounts().vault <= 24, 'the vault to hold nothing of them');
     }));

@@ -13,6 +13,7 @@ import { promisify } from 'node:util';
 import { Authority } from '../lib/certs.mjs';
 import { Viewer } from '../lib/client.mjs';
 import { Daemon, binary } from '../lib/daemon.mjs';
+import { Exits } from '../lib/exits.mjs';
 import { Flood } from '../lib/flood.mjs';
 import { runSeed, seededRandom } from '../lib/gen.mjs';
 import * as proc from '../lib/proc.mjs';
@@ -410,10 +411,21 @@ test('a certificate that is away for a while is served from memory, over workers
         assert.match(told.tls_error, /certificate/);
         assert.equal(await subject(d), 'first');
 
-        const ino = d.placeOther(3);
-        await upgraded(d, /keeping the previous certificate/);
-        assert.ok(d.runs(ino));
+        const flood = await Flood.start(d, scaled(20, 4));
+        const exits = new Exits(d, (request) => flood.retry(request));
+        for (let i = 0; i < scaled(50, 1); i++) {
+            await exits.soon();
+            flood.mark();
+            const ino = d.placeOther(3 + i);
+            await upgraded(d, /keeping the previous certificate/);
+            assert.ok(d.runs(ino));
+            await flood.moved(60000);
+        }
+        d.agent?.destroy();
         assert.equal(await subject(d), 'first');
+        await exits.check();
+        flood.report('upgrades without the certificate');
+        await flood.stop();
         await alive(d, p);
 
         put(second);
@@ -486,33 +498,71 @@ test('without any certificate the unix socket is served, and TCP is not in the c
  * starts the old one again.
  */
 const failing = {
-    'exits at once': ['exit 3', /did not start; continuing with the old one/],
-    'is killed at once': ['kill -9 $$', /did not start; continuing with the old one/],
-    'hangs': ['while :; do sleep 1; done', /did not start in time[^]*continuing with the old one/],
-    'crashes after a second': ['(sleep 1; kill -KILL $$) & exec "$real" "$@"', /keeps failing; reverting to the previous one/],
+    'exits at once': { after: 'exit 3', said: /did not start; continuing with the old one/, times: scaled(50, 1) },
+    'is killed at once': { after: 'kill -9 $$', said: /did not start; continuing with the old one/, times: scaled(50, 1) },
+    // Viewers wait until the vault's patience with it ends.
+    hangs: { after: 'exec sleep 1000', said: /did not start in time[^]*continuing with the old one/, times: scaled(3, 1), waits: true },
+    'crashes after a second': { after: '(sleep 1; kill -KILL $$) & exec "$real" "$@"', said: /keeps failing; reverting to the previous one/, times: scaled(10, 1) },
 };
 
-for (const [what, [after, said]] of Object.entries(failing))
+/** One upgrade that fails: until the binary before serves again. */
+async function fails(d, said, exits) {
+    const old = fs.statSync(`/proc/${d.keeperPid()}/exe`).ino;
+    const before = d.stderr.length;
+    await exits.soon();
+    await exits.whenTold();
+    process.kill(d.pid, 'SIGHUP');
+    await waitUntil(() => /upgrade: executing/.test(d.stderr.slice(before)), 'the upgrade', 40000, 1);
+    await exits.tell();
+    await waitUntil(() => said.test(d.stderr.slice(before)), 'the vault to say so', 40000);
+    await waitUntil(() => d.keeperPid() && d.workerPid() && fs.statSync(`/proc/${d.keeperPid()}/exe`).ino === old, 'the old binary', 20000);
+    d.agent.destroy();
+    await waitUntil(async () => (await d.request('GET', '/healthz', { agent: false }).catch(() => null))?.status === 200, 'an answer', 20000);
+}
+
+for (const [what, { after, said, times, waits }] of Object.entries(failing))
     test(`a binary that ${what} is replaced by the one before`, () =>
         fromCopy(async (d) => {
-            const old = fs.statSync(`/proc/${d.keeperPid()}/exe`).ino;
+            const flood = await Flood.start(d, scaled(20, 6));
+            const exits = new Exits(d, (request) => flood.retry(request));
+            const silences = [];
             const p = await d.sh('trap "exit 44" USR1; while :; do sleep 0.02; done', { pty: true });
             const pipe = await d.sh('read x; exit 45', { stdin: 'pipe' });
             d.placeScript(`[ "$1" = upgrade-check ] && exec "$real" "$@"\n${after}`);
-            process.kill(d.pid, 'SIGHUP');
-            await waitUntil(() => said.test(d.stderr), 'the vault to say so', 40000);
-            await waitUntil(() => d.keeperPid() && d.workerPid() && fs.statSync(`/proc/${d.keeperPid()}/exe`).ino === old, 'the old binary', 20000);
-            d.agent.destroy();
-            await waitUntil(async () => (await d.request('GET', '/healthz', { agent: false }).catch(() => null))?.status === 200, 'an answer', 20000);
+            for (let i = 0; i < times; i++) {
+                flood.mark();
+                await fails(d, said, exits);
+                await flood.moved(60000);
+                silences.push(flood.silence());
+            }
             await alive(d, p);
             await alive(d, pipe);
             await d.api('POST', `/v1/processes/${p.id}/signal`, { json: { signal: 'USR1' }, expect: 200 });
             assert.equal((await d.exitOf(p.id)).exit_code, 44);
             await d.api('POST', `/v1/processes/${pipe.id}/input`, { json: { data: 'go\n' } });
             assert.equal((await d.exitOf(pipe.id)).exit_code, 45);
+            await exits.check();
+            flood.report(`${times} × a binary that ${what} (longest silence ${Math.max(...silences).toFixed(0)} ms)`, { bounded: !waits });
             // And the next upgrade works.
             const ino = d.placeOther(2);
             process.kill(d.pid, 'SIGHUP');
             await waitUntil(() => d.keeperPid() && d.runs(ino), 'the new binary', 20000);
             await waitUntil(() => d.workerPid(), 'a worker');
+            await flood.stop();
         }));
+
+/* What is executed in the keeper's place is the parent of its processes: it can take their exits from us. */
+test('an exit that a failing binary has reaped is lost, and not forgotten', () =>
+    fromCopy(async (d) => {
+        const living = await d.sh('read x; exit 45', { stdin: 'pipe' });
+        const dead = await d.sh('while [ ! -e "$HOME/go" ]; do sleep 0.02; done; exit 46', { env: { HOME: d.dir } });
+        d.placeScript('[ "$1" = upgrade-check ] && exec "$real" "$@"\ntouch DIR/go\nwhile kill -0 $(cat DIR/pid); do sleep 0.1; done\nexit 3');
+        fs.writeFileSync(`${d.dir}/pid`, String(dead.pid));
+        process.kill(d.pid, 'SIGHUP');
+        await waitUntil(() => /continuing with the old one/.test(d.stderr), 'the vault to say so', 40000);
+        d.agent.destroy();
+        await waitUntil(async () => (await d.request('GET', `/v1/processes/${dead.id}`, { agent: false }).catch(() => null))?.json?.exit?.kind === 'lost', 'the loss');
+        assert.match(d.stderr, /a binary that failed in the keeper's place has taken it/);
+        await d.api('POST', `/v1/processes/${living.id}/input`, { json: { data: 'go\n' } });
+        assert.equal((await d.exitOf(living.id)).exit_code, 45);
+    }));

@@ -20,8 +20,8 @@ test('the model of vault, keeper and worker holds, and finds what is wrong on pu
     try {
         const run = spawnSync(path.join(root, 'scripts/model'), [dir, 'quick'], { encoding: 'utf8' });
         assert.equal(run.status, 0, run.stdout + run.stderr);
-        assert.equal(run.stdout.match(/ holds: /g)?.length, 3);
-        assert.equal(run.stdout.match(/ is found: /g)?.length, 3);
+        assert.equal(run.stdout.match(/ holds: /g)?.length, 4);
+        assert.equal(run.stdout.match(/ is found: /g)?.length, 4);
     } finally {
         fs.rmSync(dir, { recursive: true, force: true });
     }

@@ -174,7 +174,7 @@ async function main() {
         jobs: Number(o.jobs),
         until: o.seconds ? began + 1000 * Number(o.seconds) : Infinity,
         onRun(point, r, done) {
-            if (o.point) console.log(r.log);
+            if (o.point || r.problem) console.log(r.log);
             if (r.problem) console.log(`VIOLATION ${nameOf(point)}: ${r.problem}`);
             if (o.point) console.log(`${nameOf(point)}: ${r.fired ? 'struck' : 'not met'}, ${r.started ? 'served' : 'did not start'}, ${r.ms} ms`);
             if (done % 500 === 0) console.log(`${done} of ${points.length}, ${Math.round((Date.now() - began) / 1000)} s, ${m.violations.length} violations`);

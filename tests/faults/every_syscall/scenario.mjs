@@ -568,7 +568,7 @@ export class Run {
         } catch (err) {
             if (!(err instanceof Violation)) throw err;
             // Keeper and vault were dead at the same time: nobody was left who could go on.
-            problem = this.strike.headless && this.keeperDown && this.fired() ? null : err.message;
+            problem = this.strike.headless && this.keeperDown && this.fired() ? null : `${err.message}${this.ends()}`;
         } finally {
             await this.cleanUp();
         }
@@ -578,6 +578,12 @@ export class Run {
         const crashes = (this.output.match(/died of SIG(?!KILL)\w+|ended with code [1-9]/g) ?? []).length;
         fs.rmSync(this.dir, { recursive: true, force: true });
         return { problem, fired, started, crashes, settled, log: this.output, ms: Date.now() - this.began, refusals: this.refusals, retries: this.retries };
+    }
+
+    /** What viewers have heard of the end of processes: the cause of many a violation. */
+    ends() {
+        const heard = this.followers.filter((f) => f.exit).map((f) => `; ${f.id} ended: ${JSON.stringify(f.exit)}`);
+        return heard.join('') + (this.fired() ? '' : '; nothing was struck yet');
     }
 
     async settle() {

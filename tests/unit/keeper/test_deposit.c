@@ -10,10 +10,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "failing.h"
+#include "keeper/deposit_own.h"
 #include "keeper/keeper_own.h"
+#include "keeper/spawn.h"
 #include "keeper/tree_signal.h"
 #include "keeper/upgrade_state.h"
 #include "vault/vault_store.h"
@@ -375,6 +378,101 @@ TEST(a_vault_that_is_lost_is_done_without)
     end(&p);
 }
 
+/* A stopped vault: its socket is full. Then it reads again, and gets everything. */
+TEST(a_vault_that_does_not_read_gets_everything_when_it_does)
+{
+    uint32_t puts = 0, drops = 0, reaps = 0, wells = 0;
+    struct v_message m = {.type = V_EXITED, .pid = 1099};
+    struct entry *early, *late;
+    struct play p;
+
+    begin(&p);
+    early = add(&p, 1010);
+    REQUIRE(deposit_begin(&p.k, early, early->pub.id) == 0);
+    EXPECT(deposit_is_complete(&p.k) && deposit_deadline(&p.k) == DEADLINE_NONE);
+    FAIL(sendmsg, .error = ETOOMANYREFS, .times = -1);
+    deposit_streams(&p.k, early); /* waits in vain */
+    FAIL_NO_MORE(sendmsg);
+    EXPECT(!deposit_is_complete(&p.k) && p.k.deposit.channel.fd >= 0);
+    EXPECT(deposit_deadline(&p.k) > clock_mono_ms());
+    /* Nothing is sent, and nobody waits again. */
+    late = add(&p, 1011);
+    strcpy(late->pub.id, "proc_z");
+    REQUIRE(deposit_begin(&p.k, late, late->pub.id) == 0);
+    late->pub.stdin_fd = memfd_create("in", MFD_CLOEXEC);
+    deposit_streams(&p.k, late);
+    deposit_started(&p.k, late);
+    deposit_well(&p.k);
+    REQUIRE(vault_send(p.vault_end, &m, NULL) == 0);
+    deposit_read(&p.k);
+    EXPECT_INT(deposit_trial(&p.k, true), -EAGAIN);
+    EXPECT(getenv(V_ENV) == NULL);
+    deposit_forget(&p.k, early);
+    EXPECT_INT(hear(&p).type, 0);
+    /* Not before its time, and not while it still does not read. */
+    deposit_step(&p.k, 0);
+    FAIL(sendmsg, .error = EAGAIN);
+    deposit_step(&p.k, DEADLINE_NONE);
+    EXPECT(p.k.deposit.behind);
+    EXPECT_INT(hear(&p).type, 0);
+    deposit_step(&p.k, DEADLINE_NONE);
+    EXPECT(deposit_is_complete(&p.k) && !p.k.deposit.well_owed && p.k.deposit.reap_owed == 0);
+    for (m = hear(&p); m.type != 0; m = hear(&p)) {
+        uint32_t row = deposit_row_key(&p.k, late->row);
+
+        puts += m.type == V_PUT && m.keys[0] == row + V_RECORD && m.keys[1] == row + V_STDIN;
+        drops += m.type == V_DROP && m.count == V_ROW_KEYS && m.keys[0] != row;
+        reaps += m.type == V_REAP && m.pid == 1099;
+        wells += m.type == V_WELL;
+        EXPECT(!(m.type == V_DROP && m.keys[0] == row + V_STDIN));
+    }
+    EXPECT(puts == 1 && drops == 1 && reaps == 1 && wells == 1);
+    deposit_step(&p.k, DEADLINE_NONE);
+    EXPECT_INT(hear(&p).type, 0);
+    end(&p);
+}
+
+/* What may not be missed is sent when the vault reads again; the end tries once more by itself. */
+TEST(what_a_vault_that_does_not_read_must_know_is_owed_to_it)
+{
+    struct v_message m;
+    struct play p;
+    uint32_t refusals = 0;
+
+    begin(&p);
+    FAIL(sendmsg, .error = ENOBUFS, .times = -1);
+    EXPECT_INT(deposit_trial(&p.k, true), -EAGAIN); /* found out by this very message */
+    FAIL_NO_MORE(sendmsg);
+    EXPECT(getenv(V_ENV) == NULL && p.k.deposit.behind && !p.k.deposit.well_owed);
+    EXPECT_INT(deposit_trial(&p.k, false), -EAGAIN);
+    EXPECT(p.k.deposit.well_owed);
+    deposit_refused(&p.k);
+    EXPECT(p.k.deposit.refused_owed);
+    p.k.deposit.reap_owed = 1099;
+    deposit_done(&p.k, 3);
+    for (m = hear(&p); m.type != 0 && m.type != V_DONE; m = hear(&p))
+        refusals += m.type == V_REFUSED;
+    EXPECT(m.type == V_DONE && m.status == 3 && refusals == 1 && !p.k.deposit.refused_owed);
+    /* A vault that dies meanwhile is lost as any other. */
+    p.k.deposit.behind = true;
+    shutdown(p.vault_end, SHUT_RDWR);
+    deposit_read(&p.k);
+    EXPECT(!deposit_is_complete(&p.k) && deposit_deadline(&p.k) == DEADLINE_NONE);
+    deposit_step(&p.k, DEADLINE_NONE);
+    end(&p);
+
+    /* It stops reading again in the middle: everything is owed once more. */
+    begin(&p);
+    p.k.deposit.behind = p.k.deposit.well_owed = true;
+    p.k.deposit.reap_owed = 1099;
+    options.carry_write = NULL;
+    FAIL(sendmsg, .after = 1, .error = ENOMEM, .times = -1);
+    deposit_step(&p.k, DEADLINE_NONE);
+    FAIL_NO_MORE(sendmsg);
+    EXPECT(p.k.deposit.behind && p.k.deposit.well_owed && p.k.deposit.reap_owed == 1099);
+    end(&p);
+}
+
 /* --- without the vault that was its processes' parent ---------------------- */
 
 /* A child that waits; as a process of ours it leads a session. Its pid. */
@@ -492,6 +590,38 @@ TEST(inherited_processes_are_watched_when_the_vault_has_died)
     poll_inherited(&p, -1);
     EXPECT_INT(waitpid(living, NULL, 0), living);
     inherited_fini(&p.k);
+    end(&p);
+}
+
+/* What failed in the keeper's place was the parent of its processes for a while. */
+TEST(a_process_that_somebody_else_has_reaped_is_lost)
+{
+    pid_t living = fork_waiting(true), dead = fork_waiting(true), gone = fork_waiting(true),
+          other = fork_waiting(false);
+    struct entry *l, *d, *g, *o, *x, *s;
+    struct spawn flying = {0};
+    struct play p;
+
+    EXPECT_INT(__real_kill(dead, SIGKILL), 0); /* and not reaped: that is no loss */
+    REQUIRE(waitid(P_PID, (id_t)dead, &(siginfo_t){0}, WEXITED | WNOWAIT) == 0);
+    kill_and_reap(gone);
+    begin(&p);
+    l = add_inherited(&p, living);
+    d = add_inherited(&p, dead);
+    g = add_inherited(&p, gone);
+    o = add_inherited(&p, other);
+    x = add_inherited(&p, gone);
+    x->pub.exited = true;
+    s = add_inherited(&p, gone);
+    s->spawn = &flying;
+    o->row->parent = p.k.pid; /* started by this keeper, before another binary took its place */
+    inherited_check(&p.k);
+    EXPECT(!l->pub.exited && !d->pub.exited && is_lost(g) && is_lost(o));
+    EXPECT(x->pub.status != K_STATUS_LOST && !s->pub.exited);
+    s->spawn = NULL;
+    kill_and_reap(living);
+    kill_and_reap(other);
+    EXPECT_INT(waitpid(dead, NULL, 0), dead);
     end(&p);
 }
 
