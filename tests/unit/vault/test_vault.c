@@ -862,7 +862,7 @@ TEST(a_keeper_that_does_not_listen_during_an_upgrade_leaves_after_it)
     EXPECT_INT(query_status(fd).phase, V_LEAVING);
     /* The same if it could not, and said so before any trial. */
     say(&k, (struct v_message){.type = V_REFUSED});
-    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    EXPECT_INT(hear(k.channel).type, V_LEAVE);
     EXPECT_INT(query_status(fd).phase, V_LEAVING);
     close(fd);
     end(&r, &k);
