@@ -350,8 +350,11 @@ static void plan_restart(struct vault *v, uint64_t now_ms)
 {
     bool early = !v->well || now_ms - v->since_ms < VAULT_EARLY_MS;
 
-    v->early = early ? v->early + 1 : 0;
-    v->failed = v->well ? 0 : v->failed + 1;
+    /* The death of a binary on trial says nothing about the one that is started again. */
+    if (v->well || !v->on_trial) {
+        v->early = early ? v->early + 1 : 0;
+        v->failed = v->well ? 0 : v->failed + 1;
+    }
     choose_binary(v, now_ms - v->since_ms < VAULT_PROBATION_MS);
     v->start_at_ms = now_ms + restart_wait_ms(v);
 }

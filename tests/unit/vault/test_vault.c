@@ -708,6 +708,29 @@ TEST(a_binary_that_does_not_come_up_is_followed_by_the_old_one)
     end(&r, &k);
 }
 
+/* Clients wait for the old one, which has done nothing wrong. */
+TEST(however_many_binaries_do_not_come_up_the_old_one_follows_at_once)
+{
+    uint64_t began = 0;
+    struct keeper k;
+    struct rig r;
+    int fd;
+
+    begin(&r, &k);
+    fd = client(&r);
+    for (int i = 0; i < 9; i++) {
+        well(&k, 0);
+        say(&k, (struct v_message){.type = V_TRIAL});
+        (void)query_status(fd);
+        began = clock_mono_ms();
+        die(&r, &k);
+    }
+    EXPECT(clock_mono_ms() - began < VAULT_WAIT_MAX_MS / 2); /* by now the longest wait */
+    EXPECT_U64(query_status(fd).refusals, 9);
+    close(fd);
+    end(&r, &k);
+}
+
 TEST(a_binary_that_does_not_last_is_followed_by_the_one_before)
 {
     struct keeper k;
