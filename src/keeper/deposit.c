@@ -318,16 +318,17 @@ static void catch_up(struct keeper *k)
 {
     struct deposit *d = &k->deposit;
     struct v_message nothing = {.type = V_DROP};
+    struct ledger *l = d->ledger;
 
-    if (!d->behind || d->channel.fd < 0)
+    if (!d->behind || d->channel.fd < 0 || l == NULL)
         return;
     d->retry_at_ms = clock_mono_ms() + DEPOSIT_CATCH_UP_MS;
     if (vault_send(d->channel.fd, &nothing, NULL) < 0)
         return;
     d->behind = false;
     deposit_daemon(k);
-    for (uint32_t i = 0; i < d->ledger->rows_used && i < LEDGER_ROWS; i++)
-        send_row(k, &d->ledger->rows[i]);
+    for (uint32_t i = 0; i < l->rows_used && i < LEDGER_ROWS; i++)
+        send_row(k, &l->rows[i]);
     if (d->reap_owed != 0 &&
         deposit_send(k, &(struct v_message){.type = V_REAP, .pid = d->reap_owed}, NULL))
         d->reap_owed = 0;
