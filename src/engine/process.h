@@ -105,6 +105,8 @@ ssize_t process_input(struct process *p, const void *bytes, size_t len, struct h
 /* Queues end of file after the pending input: closes the pipe, or sends the terminal's EOF
  * character. */
 int process_input_eof(struct process *p, struct hf_error *err);
+/* How many bytes were ever queued; it survives the worker. */
+uint64_t process_input_offset(const struct process *p);
 bool process_app_cursor(struct process *p); /* DECCKM, for named keys */
 /* `fn` runs once, when the queue has room again or no more input is possible. */
 struct input_waiter {

@@ -33,6 +33,7 @@ static const struct json_field command_fields[] = {
     FIELD("sudo", BOOL, sudo),
     FIELD("wait", BOOL, wait),
     FIELD("logs", BOOL, logs),
+    FIELD("attachStdin", BOOL, attach),
     SPEC_FIELD("timeout", INT, spec.timeout_ms, .max = LIMIT_DURATION_MS),
 };
 /* A window whose size the client does not know has none. */
@@ -72,7 +73,7 @@ int vc_decode_command(struct vc_command *c, const json_t *body, const json_t *ow
     if (json_is_object(env))
         json_object_update(c->variables, env);
     rc = command_decode(c, body, command_fields, COUNT(command_fields), err);
-    c->body.spec.stdin_mode = STDIN_NULL;
+    c->body.spec.stdin_mode = c->attach ? STDIN_PIPE : STDIN_NULL;
     if (c->body.spec.timeout_ms > 0)
         c->body.spec.grace_ms = 0;
     c->body.spec.source = SOURCE_AGENT;

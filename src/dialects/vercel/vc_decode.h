@@ -19,7 +19,7 @@ struct vc_command {
     struct spec_body body;
     json_t *variables;   /* the sandbox's and the command's merged */
     const json_t *given; /* the command's own */
-    bool wait, logs, sudo;
+    bool wait, logs, sudo, attach;
 };
 /* `own`: variables of the sandbox, or NULL. Call vc_command_fini() in either case. */
 int vc_decode_command(struct vc_command *c, const json_t *body, const json_t *own,

@@ -151,6 +151,7 @@ static const struct route routes[] = {
     ROUTE(HTTP_GET_M, V2 "/sessions", vc_session_list, ROLE_WATCH, ANY),
     OF_SESSION(V2 "/sessions/{session}"),
     ROUTE(HTTP_POST_M, V2 "/sessions/{session}/cmd/{id}/kill", vc_kill, ROLE_TYPE, ANY),
+    ROUTE(HTTP_POST_M, V2 "/sessions/{session}/cmd/{id}/stdin", vc_stdin, ROLE_TYPE, ANY),
     ROUTE(HTTP_POST_M, V2 "/sessions/{session}/interactive", vc_interactive, ROLE_OWN, ANY),
     ROUTE(HTTP_GET_M, V2 "/{name}", vc_sandbox_get, ROLE_WATCH, ANY),
     ROUTE(HTTP_DELETE_M, V2 "/{name}", vc_sandbox_delete, ROLE_OWN, ANY),

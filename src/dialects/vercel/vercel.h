@@ -78,6 +78,7 @@ void vc_run(struct http_request *rq);
 void vc_get(struct http_request *rq);
 void vc_logs(struct http_request *rq);
 void vc_kill(struct http_request *rq);
+void vc_stdin(struct http_request *rq);
 
 void vc_mkdir(struct http_request *rq);
 void vc_read(struct http_request *rq);

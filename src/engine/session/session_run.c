@@ -130,7 +130,7 @@ static void run_fill_begin(struct session_run *r)
         .timeout_at_ms = r->timeout_ms > 0 ? clock_mono_ms() + (uint64_t)r->timeout_ms : 0,
         .grace_ms = r->grace_ms,
         .from = journal_next(&p->journal),
-        .input_at = input_put_offset(p),
+        .input_at = process_input_offset(p),
         .since_ticks = session_ticks_now(),
         .source = r->source,
         .flags = r->typed && r->session->script >= SESSION_SCRIPT_VERSION ? SESSION_TYPED : 0,
@@ -299,7 +299,7 @@ void run_resume(struct session *s, const struct session_command *c)
     headtail_init(&r->out, 0);
     headtail_init(&r->err, 0);
     session_run_arm(r);
-    if (input_put_offset(s->shell) > c->begin.input_at && run_attach(r, NULL) == 0)
+    if (process_input_offset(s->shell) > c->begin.input_at && run_attach(r, NULL) == 0)
         return;
     r->exited = r->reported = true; /* the shell itself is unaffected */
     r->exit = (struct exit_record){

@@ -392,7 +392,7 @@ size_t input_room(const struct process *p)
     return p->input.fd >= 0 ? queue_room(p->rec.head) : 0;
 }
 
-uint64_t input_put_offset(const struct process *p)
+uint64_t process_input_offset(const struct process *p)
 {
     return committed(p->rec.head)->head;
 }

@@ -43,6 +43,5 @@ bool input_was_typed(struct process *p);
 bool input_put(struct process *p, const void *bytes, size_t len);
 /* room for client input; the daemon's own input may fill the queue further */
 size_t input_room(const struct process *p);
-uint64_t input_put_offset(const struct process *p); /* offset of the next byte put */
 
 #endif
