@@ -74,6 +74,8 @@ static int send_or_queue(struct keeper_channel *ch, const struct iovec *iov, siz
     if (!is_later(rc))
         return rc;
     rc = fd_queue_put(&ch->queue, iov, count, fds, fd_count);
+    if (rc == -ENOMEM && fd_count == 0)
+        hf_out_of_memory(iov->iov_len); /* few look at the result: the next worker does it again */
     if (rc == 0)
         watch_set(ch->watch, LOOP_READ | LOOP_WRITE);
     return rc == -ENOBUFS ? -EAGAIN : rc;

@@ -4,12 +4,19 @@
  */
 #include "test.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/loop.h"
 #include "engine/spawn/keeper_channel.h"
+#include "failing.h"
+
+/* Wraps: sendmsg malloc */
+FAILING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), -1)
+FAILING(void *, malloc, (size_t size), (size), 0)
 
 struct told {
     int answers, ends;
@@ -89,6 +96,34 @@ TEST(closes_of_one_process_are_one_packet)
     EXPECT_U64(got.which, K_FD_STDERR);
     keeper_channel_free(ch);
     loop_free(t.loop);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* A close that is lost would leave the process's input open for ever. */
+TEST(without_memory_for_a_packet_the_next_worker_sends_it)
+{
+    struct k_close m = {.type = K_CLOSE, .entry = 7, .which = K_FD_STDIN};
+    struct loop *loop = loop_new();
+    struct keeper_channel *ch;
+    int pair[2], status;
+    pid_t pid;
+
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+    ch = keeper_channel_new(loop, pair[0], &no_ops, NULL);
+    pid = fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+        signal(SIGABRT, SIG_DFL);
+        FAIL(sendmsg, .error = EAGAIN);
+        FAIL(malloc, .error = ENOMEM);
+        keeper_channel_send(ch, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+        _exit(0);
+    }
+    REQUIRE(waitpid(pid, &status, 0) == pid);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    keeper_channel_free(ch);
+    loop_free(loop);
     close(pair[0]);
     close(pair[1]);
 }
