@@ -202,8 +202,10 @@ void deposit_streams(struct keeper *k, struct entry *e)
         return;
     e->row->cgroup = e->slot == NULL ? 0 : e->slot->number;
     bits = entry_fds(e, streams, &count);
-    m.keys[m.count] = deposit_row_key(k, e->row) + V_RECORD;
-    fds[m.count++] = e->pub.record_fd;
+    if (e->pub.record_fd >= 0) { /* the vault could not keep that of an earlier keeper */
+        m.keys[m.count] = deposit_row_key(k, e->row) + V_RECORD;
+        fds[m.count++] = e->pub.record_fd;
+    }
     for (uint32_t i = 0; i < K_FDS; i++) {
         if (!(bits & 1U << i))
             continue;
@@ -311,6 +313,8 @@ static void send_well(struct keeper *k)
     }
     m.count = exe >= 0;
     k->deposit.well_owed = !deposit_send(k, &m, exe >= 0 ? &exe : NULL);
+    if (!k->deposit.well_owed)
+        k->deposit.replaced = false; /* the vault has this binary: a second time would be another */
 }
 
 /* It may read again: if so, it gets everything, because nobody knows what it has missed. */

@@ -26,7 +26,7 @@ struct deposit {
     struct ledger *ledger; /* NULL: no vault */
     const int32_t *index;  /* of inherited descriptors; NULL: none, or adopted already */
     pid_t vault_pid;
-    bool replaced;  /* this binary was executed in place of another one */
+    bool replaced;  /* executed in place of another binary, and the vault does not have ours yet */
     bool well_sent; /* V_WELL has been sent */
     bool behind;    /* the vault did not read in time: it gets everything again when it does */
     /* What it has missed and could not find out from what it gets then. */

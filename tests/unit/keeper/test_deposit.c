@@ -287,6 +287,13 @@ TEST(the_vault_is_told_when_the_daemon_is_well_on_trial_or_done)
     deposit_well(&p.k);
     m = hear(&p);
     EXPECT(m.type == V_WELL && m.count == 1);
+    /* Once: the next is of the binary that could not be executed after all. */
+    p.k.deposit.behind = p.k.deposit.well_owed = true;
+    deposit_step(&p.k, DEADLINE_NONE);
+    for (m = hear(&p); m.type != 0 && m.type != V_WELL; m = hear(&p))
+        ;
+    EXPECT(m.type == V_WELL && m.count == 0);
+    hear_all(&p);
     deposit_done(&p.k, 3);
     m = hear(&p);
     EXPECT(m.type == V_DONE && m.status == 3);
@@ -429,6 +436,28 @@ TEST(a_vault_that_does_not_read_gets_everything_when_it_does)
     EXPECT(puts == 1 && drops == 1 && reaps == 1 && wells == 1);
     deposit_step(&p.k, DEADLINE_NONE);
     EXPECT_INT(hear(&p).type, 0);
+    end(&p);
+}
+
+/* A process whose record the vault could not keep is known, but nobody can adopt it. */
+TEST(a_process_without_its_record_does_not_lose_the_vault)
+{
+    struct entry *e;
+    struct v_message m;
+    struct play p;
+    bool put = false;
+
+    begin(&p);
+    e = add(&p, 1010);
+    REQUIRE(deposit_begin(&p.k, e, e->pub.id) == 0);
+    io_close(&e->pub.record_fd);
+    e->pub.stdin_fd = memfd_create("in", MFD_CLOEXEC);
+    p.k.deposit.behind = true;
+    deposit_step(&p.k, DEADLINE_NONE);
+    EXPECT(deposit_is_complete(&p.k));
+    for (m = hear(&p); m.type != 0; m = hear(&p))
+        put = put || (m.type == V_PUT && m.count == 1 && m.keys[0] == V_STDIN);
+    EXPECT(put);
     end(&p);
 }
 
