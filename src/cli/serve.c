@@ -132,6 +132,8 @@ static int make_history_dir(struct serve *s, struct hf_error *err)
 
 /* --- sockets ------------------------------------------------------------------- */
 
+#define PORT_TRIES 16 /* for one that no vault is named after */
+
 _Static_assert(2 * SERVE_LIST_MAX <= SERVE_LISTEN_MAX,
                "all listeners that can be requested have room");
 
@@ -247,6 +249,36 @@ static void print_held(const struct serve *s)
                      vault_client_running(&s->earlier.vault));
 }
 
+static bool is_name_taken(const char *name)
+{
+    hf_autoclose int fd = vault_connect(name);
+
+    return fd >= 0;
+}
+
+/*
+ * The kernel chose the port. It may be that of a daemon that has left its processes with its vault:
+ * nobody has asked us to pick those up, so we take another port.
+ */
+static int open_unnamed(struct serve *s, const char *address)
+{
+    struct listen_socket *first = &s->listeners[0];
+
+    for (int i = 0; i < PORT_TRIES && listen_name(first->url, s->name) == 0; i++) {
+        struct listen_socket other;
+        struct hf_error err = {0};
+
+        if (!is_name_taken(s->name))
+            return 0;
+        if (listen_open(address, &other, &err) < 0)
+            return fail(&err);
+        io_close(&first->fd); /* not before: the kernel might choose it again */
+        *first = other;
+    }
+    s->name[0] = '\0';
+    return 0;
+}
+
 /* Opens the sockets and the credentials, and finds what an earlier daemon at the same address
  * left. */
 static int open_all(struct serve *s)
@@ -261,12 +293,9 @@ static int open_all(struct serve *s)
         rc = settle_earlier(s);
     if (rc == 0)
         rc = open_listeners(s);
-    /* With port 0 or an inherited socket, the name is known only now. */
-    if (rc == 0 && s->name[0] == '\0') {
-        rc = find_earlier(s, s->listeners[0].url);
-        if (rc == 0 && pickup_is_found(&s->earlier))
-            rc = settle_earlier(s);
-    }
+    /* With port 0 the name is known only now. */
+    if (rc == 0 && s->name[0] == '\0')
+        rc = open_unnamed(s, address);
     if (rc == 0 && !pickup_is_found(&s->earlier))
         rc = load_credentials(s);
     if (rc != 0)

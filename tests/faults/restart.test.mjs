@@ -2,7 +2,9 @@
 // The daemon is stopped and started, and its launcher and its vault are killed. Processes live on.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { test } from '../lib/test.mjs';
 import { cli, fails, ok } from '../lib/cli.mjs';
 import { binary, daemonFor } from '../lib/daemon.mjs';
@@ -201,3 +203,11 @@ test('kill -9 of the vault: keeper, launcher and processes go on, and the launch
         assert.deepEqual(await within(d.exit, 20000, 'the end'), { code: 0, signal: null });
         assert.ok(!proc.isAlive(inherited.pid));
     }));
+
+const hasNetns = process.getuid() === 0 && spawnSync('unshare', ['-n', 'ip', 'link', 'set', 'lo', 'up']).status === 0;
+test('port 0 does not pick up what another daemon has left', { skip: !hasNetns && 'needs a network of its own' }, () => {
+    const script = fileURLToPath(new URL('ports/held_port.mjs', import.meta.url));
+    const r = spawnSync('unshare', ['-n', process.execPath, script, binary()], { encoding: 'utf8', timeout: 60000 });
+    assert.equal(r.status, 0, r.stderr);
+    assert.deepEqual([...new Set(r.stdout.trim().split('\n'))], ['other: another port nothing', 'again: picked up 1 process']);
+});
