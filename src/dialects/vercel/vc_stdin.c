@@ -83,7 +83,7 @@ void vc_stdin(struct http_request *rq)
     json_auto_t *body = p == NULL ? NULL : dialect_object(rq);
     struct buf bytes = {0};
     struct hf_error err = {0};
-    bool close;
+    bool close = false;
 
     if (body == NULL)
         return;
