@@ -153,6 +153,8 @@ static void read_on_spawned(void *arg, struct process *p, const struct hf_error 
     if (r->call.rq == NULL || viewer_attach(p, &o, &viewer_ops, r, &r->viewer, &err) < 0) {
         read_leave(&r->call);
         call_fail(&r->call, &err);
+    } else if (r->call.base->draining) { /* the next worker would end the reader in the middle */
+        read_drain(&r->call);
     }
 }
 

@@ -239,7 +239,7 @@ static void runs_headers(struct http_request *rq)
     http_add_header(rq, "Cache-Control", "no-cache");
 }
 
-void follow_runs(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
+bool follow_runs(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
                  struct process *p, uint64_t run)
 {
     uint64_t count = journal_run_count(process_journal(p));
@@ -250,7 +250,7 @@ void follow_runs(struct follow *f, const struct follow_ops *ops, struct http_req
                                   .headers = runs_headers};
     struct hf_error err = {0};
 
-    dialect_failed(rq, follow_begin(f, ops, rq, p, &o, &err), &err);
+    return !dialect_failed(rq, follow_begin(f, ops, rq, p, &o, &err), &err);
 }
 
 void follow_write(struct follow *f, const void *bytes, size_t len)

@@ -69,8 +69,8 @@ extern const struct call_kind follow_kind;
 int follow_attach(struct follow *f, const struct follow_ops *ops, struct process *p,
                   const struct follow_open *o, struct hf_error *err);
 /* The usual case of numbered runs, from this one or from the next as server-sent events. An error
- * gets the dialect's shape. */
-void follow_runs(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
+ * gets the dialect's shape; false: so it was, and f is freed. */
+bool follow_runs(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
                  struct process *p, uint64_t run);
 void follow_write(struct follow *f, const void *bytes, size_t len);
 /* An event of a server-sent stream; id 0: none. */

@@ -210,6 +210,10 @@ static void stream_start(struct e2b_stream *s)
         s->deadline = timer_new(s->follow.call.base->loop, on_deadline, s);
         timer_start(s->deadline, (uint64_t)s->request.deadline_ms);
     }
+    if (!s->follow.call.base->draining)
+        return;
+    stream_drain(&s->follow); /* its process was still starting when the others were notified */
+    follow_end(&s->follow);
 }
 
 void e2b_stream_begin(struct http_request *rq, struct process *p,

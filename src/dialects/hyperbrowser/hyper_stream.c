@@ -139,19 +139,26 @@ static const struct follow_ops stream_ops = {
     .drain = stream_drain,
 };
 
-static void stream_begin(struct http_request *rq, struct process *p, uint64_t seen, uint64_t at,
-                         bool from_start)
+/* NULL: replied with an error. */
+static struct follow *stream_begin(struct http_request *rq, struct process *p, uint64_t seen,
+                                   uint64_t at, bool from_start)
 {
     struct hyper_stream *h = hf_xalloc(sizeof *h);
 
     h->next = seen;
     h->from_start = from_start;
-    follow_runs(&h->follow, &stream_ops, rq, p, at);
+    return follow_runs(&h->follow, &stream_ops, rq, p, at) ? &h->follow : NULL;
 }
 
 void hyper_stream_from_start(struct http_request *rq, struct process *p)
 {
-    stream_begin(rq, p, 0, 0, true);
+    struct follow *f = stream_begin(rq, p, 0, 0, true);
+
+    if (f == NULL || !f->call.base->draining)
+        return;
+    stream_ahead(f); /* its process was still starting when the others were notified */
+    stream_drain(f);
+    follow_end(f);
 }
 
 /* A client without a seq, or with 0, has nothing, and is notified if the beginning is lost. */
@@ -162,5 +169,5 @@ void hyper_stream(struct http_request *rq)
 
     if (p != NULL && hyper_number(rq, "from_seq", &seen) &&
         hyper_cursor(rq, p, "from_seq", LIMIT_HYPER_REPLAY_BYTES, &at))
-        stream_begin(rq, p, seen, at, false);
+        (void)stream_begin(rq, p, seen, at, false);
 }

@@ -96,6 +96,21 @@ withDaemon('hyperbrowser: going', {}, (d) => {
         await goesOn(idIn(err), 'c');
     });
 
+    it('a stream that is about to begin with its process names it, and ends with the reason', async () => {
+        const old = d.workerPid();
+        const c = await RawConn.connect(d);
+        await whileHeld(d, async () => {
+            c.send(requestBytes(d, 'POST /dialects/hyperbrowser/sandbox/processes', { headers: { Accept: 'text/event-stream' }, body: JSON.stringify({ command: command('s') }) }));
+            await settle(d);
+            process.kill(d.keeperPid(), 'SIGHUP');
+        });
+        await d.nextWorker(old);
+        await waitUntil(() => /event: started\ndata: .*event: error\ndata: .*"shutting_down"/s.test(String(c.held)), 'the reason');
+        await waitUntil(() => d.request('GET', '/healthz', { agent: false }).then((a) => a.status === 200), 'the next worker');
+        await goesOn(/proc_\w+/.exec(String(c.held))[0], 's');
+        c.destroy();
+    });
+
     it('exec: a worker that dies leaves the command to the next one', async () => {
         const answer = (await sandbox()).exec(command('d')).catch((err) => err);
         const p = await waitUntil(async () => (await d.list('?status=running'))[0], 'the command');
