@@ -71,7 +71,7 @@ static bool typing_step(struct typing *t)
     return true;
 }
 
-static struct typing *typing_first(struct input_call_queue *q, const struct process *p)
+static struct typing *typing_first(const struct input_call_queue *q, const struct process *p)
 {
     struct list *it, *tmp;
 
@@ -82,6 +82,11 @@ static struct typing *typing_first(struct input_call_queue *q, const struct proc
             return t;
     }
     return NULL;
+}
+
+bool input_call_is_waiting(const struct input_call_queue *q, const struct process *p)
+{
+    return typing_first(q, p) != NULL;
 }
 
 /* Iterates until a call has to wait. Thousands may have waited for the same process, so calls must

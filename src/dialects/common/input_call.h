@@ -26,6 +26,9 @@ static inline void input_call_queue_init(struct input_call_queue *q, struct list
     q->pending = pending;
 }
 
+/* Does a request still wait with input for this process? */
+bool input_call_is_waiting(const struct input_call_queue *q, const struct process *p);
+
 /* How many bytes were accepted; err NULL: all of them, and the end of input if requested. */
 typedef void input_call_fn(struct http_request *rq, size_t accepted, const struct hf_error *err);
 

@@ -183,19 +183,20 @@ static struct process *decode_uri(struct mcp_call *c, const json_t *params, cons
     return p;
 }
 
-/* screen NULL: its output. */
+/* text NULL: its output instead of a screen. */
 static void send_contents(struct mcp_call *c, struct process *p, const struct screen_view *screen,
                           const struct buf *text, const char *uri)
 {
     struct json_out o;
     struct process_view v;
 
+    (void)screen;
     process_view(p, &v);
     o = mcp_call_open(c);
     json_kopen(&o, "contents", '[');
     json_open(&o, '{');
     json_kstr(&o, "uri", uri);
-    if (screen != NULL)
+    if (text != NULL)
         write_contents(&o, buf_data(text), text->len);
     else
         write_output(&o, p, &v);

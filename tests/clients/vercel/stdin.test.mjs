@@ -41,6 +41,15 @@ withDaemon('vercel: stdin', {}, (d) => {
         assert.equal(await output(c.id), 'onetwo!');
     });
 
+    it('what comes while earlier input waits has to come again', async () => {
+        const c = await start('sleep 1000 & read go; cat | wc -c');
+        const big = 'x'.repeat(700000);
+        const waits = c.send({ data: base64(big), offset: 0 });
+        await waitUntil(async () => (await c.send({ data: base64('y') })).status === 503, 'the first to wait');
+        await d.request('DELETE', `/v1/processes/${c.id}?grace_ms=0`);
+        await refused(waits, 400, 'command_stdin_unavailable');
+    });
+
     it('the count and the bytes outlive the worker', async () => {
         const c = await start('cat');
         await written(c.send({ data: base64('before'), offset: 0 }));
