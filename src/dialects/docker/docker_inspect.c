@@ -133,6 +133,11 @@ static void write_host(struct json_out *o, const struct docker_entry *b)
     json_kopen(o, "HostConfig", '{');
     json_kstr(o, "NetworkMode", "host");
     json_kbool(o, "AutoRemove", docker_flag(b->config, "remove"));
+    /* The kind of log that clients read by `logs`. */
+    json_kopen(o, "LogConfig", '{');
+    json_kstr(o, "Type", "json-file");
+    write_empty(o, "Config", '{', '}');
+    json_close(o, '}');
     json_close(o, '}');
 }
 

@@ -18,4 +18,10 @@
 #define DOCKER_SIZE_MS 200            /* wait for an old client's size before the start */
 #define DOCKER_STOP_MS 10000          /* between TERM and KILL, by default */
 
+/* Output begins this long after the client's kernel has the head, for clients that lose what comes
+ * with it, */
+#define DOCKER_GATE_MS 50
+/* and no later than this. */
+#define DOCKER_GATE_MAX_MS 2000
+
 #endif

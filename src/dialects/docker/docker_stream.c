@@ -6,7 +6,9 @@
 #include "dialects/docker/docker_stream.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "base/detach_keys.h"
 #include "dialects/common/stdin_feed.h"
 #include "dialects/docker/docker_limits.h"
@@ -22,8 +24,10 @@ struct stream_conn {
     struct docker_stream_request request; /* without the detach keys */
     enum role role;
     char peer[80];
-    uint64_t until; /* STREAM_LOG: the end of the output at the start */
-    bool eof;       /* the client's input has ended, but the process's has not yet */
+    uint64_t until;     /* STREAM_LOG: the end of the output at the start */
+    bool eof;           /* the client's input has ended, but the process's has not yet */
+    struct timer *gate; /* no output yet; NULL: open */
+    uint64_t gate_end;  /* it opens then at the latest */
 };
 
 static void stream_release(struct call *c)
@@ -32,6 +36,7 @@ static void stream_release(struct call *c)
     struct viewer *v = s->feed.viewer;
 
     list_remove(&s->link);
+    timer_close(s->gate);
     stdin_feed_stop(&s->feed);
     viewer_detach(v);
     stdin_feed_fini(&s->feed);
@@ -71,7 +76,7 @@ static bool on_ready(void *arg)
 {
     const struct stream_conn *s = arg;
 
-    return s->raw != NULL && raw_ready(s->raw);
+    return s->raw != NULL && s->gate == NULL && raw_ready(s->raw);
 }
 
 static bool stream_wants(const struct stream_conn *s, enum stream which)
@@ -299,11 +304,41 @@ static struct stream_conn *stream_new(struct http_request *rq,
 }
 
 /*
+ * Docker's client for Python reads the head through a buffer, continues on the socket itself, and
+ * loses what the buffer has read of the output. So its output waits until the head was received.
+ * What a unix peer has taken, it has read; of others only the kernel has it.
+ */
+static void on_gate(struct timer *t, void *arg)
+{
+    struct stream_conn *s = arg;
+
+    (void)t;
+    if (raw_count_taken(s->raw) < raw_count_sent(s->raw) && clock_mono_ms() < s->gate_end) {
+        timer_start(s->gate, DOCKER_GATE_MS);
+        return;
+    }
+    timer_close(s->gate);
+    s->gate = NULL;
+    if (s->feed.viewer != NULL)
+        viewer_pump(s->feed.viewer);
+}
+
+static void close_gate(struct stream_conn *s)
+{
+    s->gate = timer_new(s->call.base->loop, on_gate, s);
+    s->gate_end = clock_mono_ms() + DOCKER_GATE_MAX_MS;
+    timer_start(s->gate, DOCKER_GATE_MS);
+}
+
+/*
  * Docker's own client does not notice its detach keys on a TCP connection unless a byte arrives
  * together with the head. So send one that a terminal does not show.
  */
 static void stream_accept(struct http_request *rq, struct stream_conn *s)
 {
+    const char *agent = http_header(rq, "User-Agent"), *client = agent != NULL ? agent : "";
+    bool gated = strstr(client, "docker-sdk-python") != NULL;
+    bool docker_cli = strncmp(client, "Docker-Client/", 14) == 0;
     bool upgrade = http_header(rq, "Upgrade") != NULL;
     bool frames_named = upgrade && s->request.framed && docker_minor(rq) >= 42;
 
@@ -313,7 +348,9 @@ static void stream_accept(struct http_request *rq, struct stream_conn *s)
                                  : "application/vnd.docker.raw-stream");
     s->call.rq = NULL; /* the connection is no request any more */
     s->raw = raw_accept(rq, upgrade ? "tcp" : NULL, &raw_ops, s);
-    if (s->request.in && s->request.tty && !s->request.framed)
+    if (gated)
+        close_gate(s);
+    if (s->request.in && s->request.tty && !s->request.framed && docker_cli)
         stream_send(s, 1, "\033[m", 3);
 }
 

@@ -125,11 +125,11 @@ withDaemon('docker: faults', {}, (d) => {
         await c.expectEnd();
     });
 
-    it('the first byte of a terminal with input comes in one write with the head', async () => {
+    it('the first byte of a terminal with input comes in one write with the head to Docker\'s own client', async () => {
         const id = await made({ Tty: true, Cmd: ['sleep', '980'] });
         const c = await RawConn.connect(d);
         const first = new Promise((done) => c.socket.once('data', done));
-        c.send(requestBytes(d, `POST ${BASE}/exec/${id}/start`, { headers: UPGRADE, body: '{"Tty":true}' }));
+        c.send(requestBytes(d, `POST ${BASE}/exec/${id}/start`, { headers: { ...UPGRADE, 'User-Agent': 'Docker-Client/28.2.2 (linux)' }, body: '{"Tty":true}' }));
         assert.match((await first).toString('latin1'), /^HTTP\/1\.1 101 .*\r\n\r\n\x1b\[m/s);
         c.reset();
         await waitUntil(async () => (await stateOf(id)).Running, 'it goes on without its client');

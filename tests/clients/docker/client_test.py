@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Docker's client from PyPI, unchanged. The environment says where the daemon is."""
+
+import os
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+import docker
+
+LONG = "".join(f"{i}\n" for i in range(1, 200001)).encode()
+
+
+class Containers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.client = docker.DockerClient(base_url=os.environ["DOCKER_HOST"])
+        cls.sandbox = cls.client.containers.get("sandbox")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+
+    def test_two_hundred_execs_at_once_lose_no_output(self):
+        def one(i):
+            r = self.sandbox.exec_run(["sh", "-c", f"echo out{i}; echo err{i} >&2; exit {i % 5}"], demux=True)
+            return r.exit_code, r.output
+
+        with ThreadPoolExecutor(16) as pool:
+            got = list(pool.map(one, range(200)))
+        self.assertEqual(got, [(i % 5, (f"out{i}\n".encode(), f"err{i}\n".encode())) for i in range(200)])
+
+    def test_a_long_output_arrives_whole(self):
+        self.assertEqual(self.sandbox.exec_run(["seq", "200000"]).output, LONG)
+
+    def test_a_terminal_begins_with_its_own_output(self):
+        self.assertEqual(self.sandbox.exec_run(["echo", "hi"], tty=True, stdin=True).output, b"hi\r\n")
+
+    def test_attach_with_logs_has_the_first_bytes(self):
+        c = self.client.containers.create("any", ["seq", "5"])
+        c.start()
+        self.assertEqual(c.wait()["StatusCode"], 0)
+        self.assertEqual(c.attach(logs=True), b"1\n2\n3\n4\n5\n")
+        self.assertEqual(c.logs(), b"1\n2\n3\n4\n5\n")
+        c.remove()
+
+    def test_run_returns_the_output_and_raises_on_a_failure(self):
+        self.assertEqual(self.client.containers.run("any", ["echo", "hi"], remove=True), b"hi\n")
+        with self.assertRaises(docker.errors.ContainerError) as caught:
+            self.client.containers.run("any", ["sh", "-c", "echo bad >&2; exit 3"], remove=True)
+        self.assertEqual((caught.exception.exit_status, caught.exception.stderr), (3, b"bad\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
