@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/braces.h"
 #include "base/clock.h"
 #include "engine/notes.h"
 #include "transport/router.h"
@@ -186,9 +187,7 @@ static void version(struct http_request *rq)
 /* --- routes --------------------------------------------------------------------------- */
 
 #define ROUTE(method, path, handler, role, flags)                                                  \
-    {                                                                                              \
-        method, path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL                            \
-    }
+    BRACES(method, path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL)
 #define SESSION "/process/session/{session}"
 #define COMMAND SESSION "/command/{command}"
 
