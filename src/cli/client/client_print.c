@@ -251,7 +251,7 @@ void columns_print_list(const json_t *array, int columns, const char *const *tit
     columns_init(&t, columns, columns - 1, titles);
     json_array_foreach ((json_t *)array, i, v) {
         struct buf text[COLUMNS_MOST] = {0};
-        const char *cells[COLUMNS_MOST];
+        const char *cells[COLUMNS_MOST] = {NULL};
 
         for (int c = 0; c < t.columns; c++) {
             format_value(&text[c], json_object_get(v, fields[c]));
