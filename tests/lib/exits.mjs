@@ -28,7 +28,7 @@ export class Exits {
         return this.#start(`sleep 0.0${this.all.length % 10}`, []);
     }
 
-    /** Exits when it is told to. */
+    /** Exits on request. */
     async whenTold() {
         this.file ??= 0;
         const file = `${this.d.dir}/exit-${this.file++}`;

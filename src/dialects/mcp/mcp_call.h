@@ -40,7 +40,7 @@ struct mcp_exchange {
 struct mcp_call {
     struct call call;              /* kind NULL: it does not wait */
     struct list link;              /* exchange.calls */
-    struct mcp_exchange *exchange; /* NULL: nobody waits for the reply */
+    struct mcp_exchange *exchange; /* NULL: no client needs the reply */
     const struct revision *revision;
     json_t *id, *token; /* referenced if it waits; token NULL: no progress requested */
     struct timer *progress;

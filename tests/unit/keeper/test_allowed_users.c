@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_allowed_users.c - whom a process may run as
+ * test_allowed_users.c - the users that processes may run as
  */
 #include "test.h"
 

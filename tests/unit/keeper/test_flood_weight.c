@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_flood_weight.c - a session gives way while it floods, and only then
+ * test_flood_weight.c - the CPU weight of a flooding session
  *
  * Where the kernel has no autogroups there is nothing to see: then asking for it must do no harm.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_spawn_refuse.c - starts that fail or hang: how it is told, and that nothing is left
+ * test_spawn_refuse.c - starts that fail or hang: the error reported, and nothing left behind
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_tty_probe.c - who waits for input from a terminal, whose a socket is, and what is told
+ * test_tty_probe.c - which process waits for terminal input or owns a socket, and the report
  * where /proc says nothing
  *
  * A child of the test waits on a terminal of its own, in one of the ways in which programs do.

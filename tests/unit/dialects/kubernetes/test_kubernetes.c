@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kubernetes.c - What Kubernetes' clients send inside messages, and what they are told: channels, sizes, Status, times.
+ * test_kubernetes.c - messages of Kubernetes clients and the replies: channels, sizes, Status, times
  */
 #include "dialects/kubernetes/kube_channel.h"
 #include "dialects/kubernetes/kube_container.h"

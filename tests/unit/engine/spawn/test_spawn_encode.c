@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_spawn_encode.c - What the keeper is told to start: paths, arguments, environment.
+ * test_spawn_encode.c - encoding of spawn requests: paths, arguments, environment
  */
 #include "engine/spawn/engine_spawn.h"
 #include "test.h"
