@@ -61,7 +61,8 @@ HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h src/*/*/*/*.h))
 # The page is built where npm is; without it the binary says where to get it.
 WEB ?= $(if $(shell PATH='$(PATH)' command -v npm),1,0)
 PAGE := web/dist/page.html.gz web/dist/page.csp
-EMBED := $(sort $(call present,$(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json \
+OPENAPI := $(BUILD)/gen/openapi.json.gz
+EMBED := $(OPENAPI) $(sort $(call present,$(wildcard src/dialects/mcp/mcp_tools.json \
 	src/engine/spawn/shell/*))) $(if $(filter 1,$(WEB)),$(PAGE))
 
 # llhttp is a library where the distribution has it as one (Debian 13: libllhttp-dev).
@@ -98,6 +99,11 @@ SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 all: $(BUILD)/holdfast
 
+# Uncompressed, it would be a sixteenth of the release binary.
+$(OPENAPI): src/dialects/native/openapi.json
+	@mkdir -p $(@D)
+	$(Q)gzip -9nc $< > $@
+
 # --- the flavours ---------------------------------------------------------
 # $(call flavour,NAME,DIR,COMPILER,CFLAGS,TLS): rules for all objects below DIR.
 # NAME_OBJ is what a program is linked from; NAME_LIB is the same without main.
@@ -118,7 +124,7 @@ $(2)/llhttp/%.o: $$(LLHTTP_SRC)/%.c $(2)/flags
 	$$(Q)$(3) $$(LLHTTP_INC) $$(LLHTTP_FLAGS) $(4) -c -o $$@ $$<
 
 # A file becomes the bytes between two symbols named after it, as in
-# base/embed.h: openapi.json -> embed_openapi_json_start, embed_openapi_json_end.
+# base/embed.h: openapi.json.gz -> embed_openapi_json_gz_start, embed_openapi_json_gz_end.
 $$(EMBED:%=$(2)/%.o): $(2)/%.o: % $(2)/flags
 	@mkdir -p $$(@D)
 	$$(call say,EMBED,$$@)

@@ -110,7 +110,7 @@ static const struct bar bars[] = {
      "dialects.call_us.none", AT_MOST, 1.05, "us"},
     {"memory, all dialects, idle", "dialects.memory_kib", NULL, AT_MOST, 300, "KiB"},
     {"start, exec to first answer", "start.ms", NULL, AT_MOST, 5, "ms"},
-    {"size of the binary", "size.mb", NULL, AT_MOST, 3, "MB"},
+    {"size of the binary", "size.mb", NULL, AT_MOST, 3.2, "MB"},
 };
 
 static struct series all[KEYS_MAX];

@@ -11,6 +11,7 @@
 
 #include "base/detach_keys.h"
 #include "base/limits.h"
+#include "dialects/docker/docker_archive_path.h"
 #include "dialects/docker/docker_decode.h"
 #include "dialects/docker/docker_filter.h"
 #include "dialects/docker/docker_log_format.h"
@@ -62,6 +63,18 @@ static void try_bodies(const char *text, size_t len)
     err = (struct hf_error){0};
     check(docker_decode_start(&start, body, &err) == 0 || err.code != HF_OK);
     json_decref(body);
+}
+
+static void try_path(const char *text)
+{
+    char path[4096], again[4096], name[NAME_MAX + 1];
+
+    if (!docker_archive_path(text, path, sizeof path))
+        return;
+    check(path[0] == '/' && strstr(path, "//") == NULL && strstr(path, "/../") == NULL);
+    check(docker_archive_path(path, again, sizeof again) && strcmp(path, again) == 0);
+    docker_archive_name(path, name);
+    check(name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, "..") != 0);
 }
 
 static void try_words(const char *text)
@@ -130,6 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     try_bodies(text, size);
     try_words(text);
+    try_path(text);
     if (size > 0)
         try_log(data, size);
     free(text);

@@ -11,12 +11,13 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "dialects/common/machine_load.h"
 #include "dialects/opensandbox/opensandbox_limits.h"
 #include "dialects/opensandbox/osb_decode.h"
+#include "dialects/opensandbox/osb_env_file.h"
 #include "dialects/opensandbox/osb_expand_path.h"
 #include "dialects/opensandbox/osb_frame.h"
 #include "dialects/opensandbox/osb_lines.h"
-#include "dialects/opensandbox/osb_metrics.h"
 #include "dialects/opensandbox/osb_prelude.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -27,39 +28,44 @@ static void check(int ok)
         abort();
 }
 
+struct told {
+    struct buf text;
+    struct lines *lines;
+};
+
 static void put_line(void *arg, const char *text, size_t len, bool more)
 {
-    struct buf *out = arg;
+    struct told *t = arg;
+    bool lf = memchr(text, '\n', len) != NULL, cr = memchr(text, '\r', len) != NULL;
 
-    check(len > 0 && len <= LIMIT_OSB_LINE_BYTES);
-    check(memchr(text, '\r', len) == NULL);
-    check(memchr(text, '\n', len) == NULL || (len == 1 && !more));
-    buf_put(out, text, len);
+    check(len > 0 && len < LIMIT_OSB_TEXT_BYTES + 6);
+    check(!cr && (!lf || (len <= 1 + (size_t)t->lines->wide_blanks && !more)));
+    buf_put(&t->text, text, len);
     if (!more)
-        buf_putc(out, '\0');
+        buf_putc(&t->text, '\0');
 }
 
-static void cut(struct buf *out, const char *text, size_t len, size_t chunk)
+static void cut(struct told *t, const char *text, size_t len, size_t chunk)
 {
-    struct lines l = {0};
-
     for (size_t i = 0; i < len; i += chunk)
-        osb_lines_feed(&l, text + i, chunk < len - i ? chunk : len - i, put_line, out);
-    osb_lines_end(&l, put_line, out);
-    check(!osb_lines_holds(&l));
-    osb_lines_fini(&l);
+        osb_lines_feed(t->lines, text + i, chunk < len - i ? chunk : len - i, put_line, t);
+    osb_lines_end(t->lines, put_line, t);
+    check(!osb_lines_holds(t->lines));
+    osb_lines_fini(t->lines);
 }
 
-static void try_lines(const char *text, size_t len)
+static void try_lines(const char *text, size_t len, bool wide_blanks)
 {
-    struct buf whole = {0}, pieces = {0};
+    struct lines a = {.wide_blanks = wide_blanks}, b = a;
+    struct told whole = {.lines = &a}, pieces = {.lines = &b};
 
     cut(&whole, text, len, len > 0 ? len : 1);
     cut(&pieces, text, len, 1 + (len > 0 ? (unsigned char)text[0] % 7 : 0));
-    check(whole.len == pieces.len);
-    check(whole.len == 0 || memcmp(buf_data(&whole), buf_data(&pieces), whole.len) == 0);
-    buf_fini(&whole);
-    buf_fini(&pieces);
+    check(whole.text.len == pieces.text.len);
+    check(whole.text.len == 0 ||
+          memcmp(buf_data(&whole.text), buf_data(&pieces.text), whole.text.len) == 0);
+    buf_fini(&whole.text);
+    buf_fini(&pieces.text);
 }
 
 static const char *look_up(const char *name)
@@ -76,6 +82,21 @@ static void try_path(const char *text)
         check(out.len < PATH_MAX && strlen(buf_cstr(&out)) == out.len);
     else
         check(err.code == HF_E_bad_value && err.detail[0] != '\0');
+    buf_fini(&out);
+}
+
+static void try_env(const char *text, size_t len)
+{
+    struct buf out = {0};
+    size_t count = osb_env_file_parse(text, len, look_up, &out), ends = 0;
+    const char *at = buf_data(&out);
+
+    for (size_t i = 0; i < out.len; i++) {
+        if (ends % 2 == 0 && (i == 0 || at[i - 1] == '\0'))
+            check(at[i] != '\0' && at[i] != '=' && at[i] != '#');
+        ends += at[i] == '\0';
+    }
+    check(ends == 2 * count && (out.len == 0 || at[out.len - 1] == '\0'));
     buf_fini(&out);
 }
 
@@ -115,13 +136,13 @@ static void try_bodies(const char *text, size_t len)
 
 static void try_words(const char *text)
 {
-    struct osb_load l;
-    struct metrics_memory m;
+    struct machine_cpu l;
+    struct machine_memory m;
     struct buf out = {0};
 
-    if (osb_metrics_parse_cpu(text, &l))
+    if (machine_parse_cpu(text, &l))
         check(l.total > 0);
-    if (osb_metrics_parse_memory(text, &m))
+    if (machine_parse_memory(text, &m))
         check(m.available_kib <= m.total_kib);
     osb_prelude_wrap(&out, text);
     check(out.len >= strlen(text) && strlen(buf_cstr(&out)) == out.len);
@@ -135,8 +156,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(text != NULL);
     memcpy(text, data, size);
     text[size] = '\0';
-    try_lines(text, size);
+    try_lines(text, size, false);
+    try_lines(text, size, true);
     try_path(text);
+    try_env(text, size);
     try_frame(text, size);
     try_bodies(text, size);
     try_words(text);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "dialects/native/session/session_markdown.h"
+#include "dialects/common/session_markdown.h"
 #include "engine/session/session_script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

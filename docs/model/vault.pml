@@ -900,7 +900,7 @@ end:
 #endif
                 :: else
                 fi;
-                assert(!bad || v_exe == OLD);
+                assert(!(bad || v_gave_up) || v_exe == OLD);
                 bad = 0; v_gave_up = 0;
                 v_hold = HOLDS; v_keep = 0; v_leaving = 0
             };
@@ -922,7 +922,7 @@ start:
 #if LEAVE
         :: atomic { leave_wanted && k_state != NONE -> leave_wanted = 0; owed_hold = 1; tell_leave() }
 #endif
-        :: atomic { v_trial == 1 && !v_gave_up && k_state == ALIVE -> v_gave_up = 1; k_kill = 1 } /* its time is over */
+        :: atomic { v_trial == 1 && !v_gave_up && k_state == ALIVE -> v_gave_up = 1; k_kill = 1 } /* its time is over, whether it hangs or works */
         :: atomic { v_trial == 2 && !bad && k_state == ALIVE -> /* the probation is over */
                 v_trial = 0; v_good = v_exe;
                 assert(k_bin == v_exe);

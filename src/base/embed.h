@@ -9,7 +9,7 @@
 #ifndef HF_BASE_EMBED_H
 #define HF_BASE_EMBED_H
 
-extern const char embed_openapi_json_start[], embed_openapi_json_end[];
+extern const char embed_openapi_json_gz_start[], embed_openapi_json_gz_end[];
 extern const char embed_mcp_tools_json_start[], embed_mcp_tools_json_end[];
 
 /* src/engine/shell */

@@ -72,6 +72,19 @@ static uint64_t word_special(uint64_t w)
            EACH_BYTE(0x80);
 }
 
+/*
+ * The escape of a character that Unicode takes for a line's end; NULL: it is none. Clients that
+ * read JSON by the line and split it as Unicode does (Python's) would otherwise cut it in two.
+ */
+static const char *line_separator(const uint8_t *p, size_t n)
+{
+    if (n == 2)
+        return p[0] == 0xc2 && p[1] == 0x85 ? "\\u0085" : NULL;
+    if (n != 3 || p[0] != 0xe2 || p[1] != 0x80)
+        return NULL;
+    return p[2] == 0xa8 ? "\\u2028" : p[2] == 0xa9 ? "\\u2029" : NULL;
+}
+
 /* The number of bytes from p on that can be copied unchanged. */
 static size_t clean_run(const uint8_t *p, size_t len)
 {
@@ -95,18 +108,25 @@ static size_t clean_run(const uint8_t *p, size_t len)
             continue;
         }
         n = utf8_char_len(p + i, len - i);
-        if (n == 0)
+        if (n == 0 || line_separator(p + i, n) != NULL)
             break;
         i += n;
     }
     return i;
 }
 
-static void put_escaped(struct buf *b, uint8_t c)
+/* How many bytes are consumed. */
+static size_t put_escaped(struct buf *b, const uint8_t *p, size_t len)
 {
     static const char hex[] = "0123456789abcdef";
+    uint8_t c = *p;
     char text[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+    size_t n = c >= 0x80 ? utf8_char_len(p, len) : 0;
 
+    if (n > 0) {
+        buf_put(b, line_separator(p, n), 6);
+        return n;
+    }
     if (c >= 0x80) {
         buf_put(b, "\xef\xbf\xbd", 3);
     } else if (escapes[c] != 'u') {
@@ -115,6 +135,7 @@ static void put_escaped(struct buf *b, uint8_t c)
     } else {
         buf_put(b, text, 6);
     }
+    return 1;
 }
 
 void json_put_text(struct buf *b, const char *s, size_t len)
@@ -126,7 +147,7 @@ void json_put_text(struct buf *b, const char *s, size_t len)
 
         buf_put(b, p, n);
         if (n < len)
-            put_escaped(b, p[n++]);
+            n += put_escaped(b, p + n, len - n);
         p += n;
         len -= n;
     }

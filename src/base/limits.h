@@ -87,6 +87,7 @@
 #define LIMIT_UPGRADE_REPORT_BYTES 1024 /* of its output in the log; the rest is dropped */
 #define LIMIT_WRITE_WAIT_MS 1000        /* io_write_all() waits this long for room */
 #define LIMIT_VAULT_SEND_MS 2000     /* the keeper waits this long for a vault that does not read */
+#define LIMIT_VAULT_SHORTAGE_MS 50   /* or this long for the kernel, while clients wait for it */
 #define LIMIT_PATIENCE_MS 500        /* a keeper that takes over retries this long for memory */
 #define LIMIT_PEM_BYTES (256 * 1024) /* a certificate chain, a private key */
 
@@ -137,6 +138,7 @@
 #define LIMIT_INPUT_QUEUE_BYTES (64 * 1024) /* queued beyond that; then senders wait */
 #define LIMIT_INPUT_CLIENTS 16              /* client ids remembered per process: the owner's, */
 #define LIMIT_INPUT_GUESTS 16               /* and as many of all other grants together */
+#define LIMIT_LIVE_PROCESSES 1024           /* of the machine, read from /proc for their usage */
 #define LIMIT_RETAINED 256                  /* records of exited processes kept */
 #define LIMIT_RETAIN_MS (60LL * 60 * 1000)  /* and for how long */
 #define LIMIT_ARGS 4096
@@ -203,5 +205,23 @@
 #define LIMIT_FILE_REPLY_BYTES (8 * 1024 * 1024) /* size of such a listing */
 #define LIMIT_FILE_BYTES (1LL << 40)             /* an upload is streamed, so this is large */
 #define LIMIT_TAR_ENTRIES 100000                 /* in an archive to unpack */
+#define LIMIT_UNPACK_DIRECTORY_BYTES (16 << 20)  /* their paths and permissions, until its end */
+#define LIMIT_TREE_ENTRIES 1000000               /* copied, packed or searched in one request */
+#define LIMIT_TRANSFERS 256                      /* file operations of one dialect at a time */
+#define LIMIT_SEARCH_RESULTS 1000                /* of one search */
+#define LIMIT_SEARCH_MS 30000                    /* then it returns what it has found */
+#define LIMIT_SEARCH_PATTERN_BYTES 4096          /* a name, a text or an expression */
+#define LIMIT_REPLACE_BYTES (64 * 1024 * 1024)   /* a file in which text is replaced */
+#define LIMIT_REPLACE_TEXT_BYTES (64 * 1024)     /* the texts: arguments of a process */
+#define TRANSFER_RING_BYTES (256 * 1024)         /* between a file operation and its client */
+
+/* --- watching files; one watch is one process of the user --- */
+#define LIMIT_FILE_WATCHES 100 /* the kernel allows a user 128 (fs.inotify.max_user_instances) */
+#define LIMIT_FILE_WATCHES_CLIENT 64 /* of one address, so that it cannot use all of them */
+#define LIMIT_FILE_WATCH_DIRS 65536  /* of one watch: some 10 MiB, and 64 MiB of the kernel's */
+#define LIMIT_FILE_WATCH_PATH_BYTES (16 * 1024)   /* in a change; four times PATH_MAX */
+#define LIMIT_FILE_WATCH_LINE_BYTES (256 * 1024)  /* of a report: two such paths, escaped */
+#define LIMIT_FILE_WATCH_QUEUE_BYTES (256 * 1024) /* of changes for a client that polls */
+#define FILE_WATCH_STALE_MS (10LL * 60 * 1000) /* not polled for so long: makes room for another */
 
 #endif

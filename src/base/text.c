@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.c - UTF-8, base64, base32, hex, decimal numbers. Layer: base.
+ * text.c - UTF-8, base64, base32, hex, percent-encoding, decimal numbers. Layer: base.
  */
 #include "base/text.h"
 
 #include <limits.h>
 #include <string.h>
+#include <strings.h>
 
 size_t utf8_ascii_run(const void *bytes, size_t len)
 {
@@ -234,6 +235,20 @@ int hex_digit(char c)
     return -1;
 }
 
+void text_percent_encode(struct buf *out, const char *text, const char *plain)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                        (c >= 'a' && c <= 'z') || strchr(plain, c) != NULL;
+
+        if (is_plain)
+            buf_putc(out, (char)c);
+        else
+            buf_printf(out, "%%%02X", c);
+    }
+}
+
 bool text_to_u64(const char *s, uint64_t max, uint64_t *out)
 {
     uint64_t v = 0;
@@ -269,4 +284,16 @@ bool text_to_i64(const char *s, int64_t min, int64_t max, int64_t *out)
         return false;
     *out = v;
     return true;
+}
+
+int text_to_bool(const char *s)
+{
+    static const char *const words[][2] = {{"0", "1"}, {"f", "t"},    {"false", "true"},
+                                           {"n", "y"}, {"no", "yes"}, {"off", "on"}};
+
+    for (size_t i = 0; s != NULL && i < sizeof words / sizeof *words; i++)
+        for (int value = 0; value < 2; value++)
+            if (strcasecmp(s, words[i][value]) == 0)
+                return value;
+    return -1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.h - UTF-8, base64, base32, hex, decimal numbers. Pure. Layer: base.
+ * text.h - UTF-8, base64, base32, hex, percent-encoding, decimal numbers. Pure. Layer: base.
  */
 #ifndef HF_BASE_TEXT_H
 #define HF_BASE_TEXT_H
@@ -65,9 +65,14 @@ bool base64_decode(struct buf *out, const char *text, size_t len);
 void base32_encode(char *out, const void *bytes, size_t len);
 void hex_encode(char *out, const void *bytes, size_t len); /* and NUL */
 int hex_digit(char c);                                     /* its value; -1: none */
+/* Letters, digits and the characters in `plain` stay; every other byte becomes %XX. */
+void text_percent_encode(struct buf *out, const char *text, const char *plain);
 
 /* Whole text is a decimal number in [min, max], no sign but '-', no spaces. */
 bool text_to_i64(const char *s, int64_t min, int64_t max, int64_t *out);
 bool text_to_u64(const char *s, uint64_t max, uint64_t *out);
+/* 1: 1, t, true, y, yes, on. 0: 0, f, false, n, no, off. In any case, as clients of all languages
+ * write a boolean. -1: neither, or NULL. */
+int text_to_bool(const char *s);
 
 #endif

@@ -19,6 +19,8 @@ int routes_main(int argc, char **argv); /* lists every endpoint of a daemon */
  * standard input and output to a local port. */
 int file_op_main(int argc, char **argv);
 int port_relay_main(int argc, char **argv);
+/* For `holdfast sh`, in the daemon: sets what a request cannot carry, then executes the shell. */
+int shell_exec_main(int argc, char **argv);
 
 /*
  * Some clients start their server themselves, with a fixed command line. holdfast accepts it when
@@ -31,11 +33,5 @@ int impersonate_sandbox_agent(int argc, char **argv);
 bool impersonate_is_opencode(const char *argv0);
 int impersonate_opencode(int argc, char **argv);
 
-/* Shared by the operations of file-op. Prints "ERRNO path: sentence"; returns 1. */
-int file_op_fail(int errnum, const char *path);
-/* Creates parent directories, too. -EEXIST only if it existed already. */
-int file_op_make_dirs(const char *path);
-int file_op_make_parent(const char *path);
-int file_op_untar(char **args); /* a gzipped tar from standard input, below a directory */
-
+int file_op_watch(char **args); /* a directory: reports changes until it is terminated */
 #endif

@@ -159,11 +159,12 @@ void confine_report(const struct confine_plan *plan, const struct confinement *d
     const char *who = role_names[plan->role];
 
     if (plan->off)
-        log_warn("--confine=off: the %s may make every system call and open every file", who);
+        log_warn("--confine=off: the %s can make any system call and open any file", who);
     else if (!done->seccomp)
         log_warn("this kernel cannot filter the %s's system calls", who);
     if (!plan->off && !done->landlock)
-        log_warn("this kernel has no Landlock: the %s may open any file that its user may", who);
+        log_warn("this kernel has no Landlock: the %s can open every file that its user can", who);
     if (!done->user && plan->uid != 0)
-        log_warn("the %s stays root: this kernel has no user %u for it", who, (unsigned)plan->uid);
+        log_warn("the %s keeps running as root: it cannot become user %u in this user namespace",
+                 who, (unsigned)plan->uid);
 }

@@ -58,7 +58,7 @@ static const struct opt rows[] = {
         "in the path form, let pages of one sandbox call another; all share the gateway's origin"),
     OPT_CORS_ROW(GATEWAY_LIST_MAX),
     OPT_FLAG("--websocket-close-codes", 0, to.close_codes,
-             "accept a refused WebSocket, then close it with 1008 or 1011"),
+             "refuse a WebSocket by accepting it and closing it with 1008 or 1011"),
     OPT_TLS_ROWS,
     OPT_TEXT("--access-log", 0, access_log, "FILE",
              "write a line of JSON for each request; - is standard output"),

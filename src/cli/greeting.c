@@ -126,12 +126,12 @@ static void put_token(const struct greeting *g, struct buf *out)
     if (g->options->no_auth)
         buf_puts(out, "No token is needed, because of --no-auth.\n");
     else if (g->options->token_file != NULL)
-        buf_printf(out, "The tokens are in %s, as --token-file says.\n", g->options->token_file);
+        buf_printf(out, "The tokens are in %s (--token-file).\n", g->options->token_file);
     else if (g->token_path[0] != '\0')
         buf_printf(out, "The token is kept in %s.\n", g->token_path);
     else
         buf_puts(out,
-                 "The token came from " TOKEN_ENV ". Client commands take it from there, too.\n");
+                 "The token came from " TOKEN_ENV ". Client commands read it from there, too.\n");
 }
 
 /* "holdfast ps", with the options that it needs to reach this daemon. */
@@ -166,7 +166,7 @@ static void put_link(const struct greeting *g, struct buf *out, struct auth *aut
 
     if (!g->options->no_auth &&
         auth_ticket_new(auth, ROLE_OWN, 0, AUTH_TICKET_START_MS, ticket, &end) == 0)
-        buf_printf(out, "The link below signs one browser in, within %d minutes.\n",
+        buf_printf(out, "The link below signs one browser in. It expires in %d minutes.\n",
                    AUTH_TICKET_START_MS / MINUTE_MS);
     buf_puts(out, "open ");
     link_put(out, url);

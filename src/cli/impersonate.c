@@ -116,7 +116,7 @@ int impersonate_sandbox_agent(int argc, char **argv)
     struct posed p = {.host = "127.0.0.1", .port = "2468"};
 
     if (!agent_parse(&p, argc, argv))
-        return cli_complain("server", 2, "an option lacks its value");
+        return cli_complain("server", 2, "a value is missing for an option");
     if (p.token == NULL && !p.no_auth)
         return cli_complain("server", 2, "use --token TOKEN or --no-token");
     agent_hide_token(&p);

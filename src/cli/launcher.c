@@ -161,8 +161,10 @@ static void print_held(size_t count, bool held)
 
     if (held)
         fprintf(stderr,
-                "\nholdfast is still holding %zu process%s; \"holdfast serve\" picks %s up, "
-                "\"holdfast stop\" ends %s.\nCtrl-C again ends %s now.\n",
+                "\n"
+                "%zu process%s still running; \"holdfast serve\" picks %s up, \"holdfast "
+                "stop\" terminates %s.\n"
+                "Press Ctrl-C again to terminate %s now.\n",
                 count, count == 1 ? "" : "es", them, them, them);
     else
         fprintf(stderr,

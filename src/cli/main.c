@@ -9,6 +9,7 @@
 #include "cli/builtin_commands.h"
 #include "cli/client/client_print.h"
 #include "cli/client/command.h"
+#include "cli/client/shell_plan.h"
 #include "cli/dialects.h"
 #include "cli/gateway_command.h"
 #include "cli/serve.h"
@@ -65,6 +66,7 @@ static const struct builtin {
     {"upgrade-check", upgrade_check_main, NULL},
     {"file-op", file_op_main, NULL},
     {"port-relay", port_relay_main, NULL},
+    {"sh-exec", shell_exec_main, NULL},
     {"server", impersonate_sandbox_agent, NULL},
 };
 #define BUILTINS (sizeof builtins / sizeof builtins[0])
@@ -96,6 +98,8 @@ static int dispatch(int argc, char **argv)
 
     if (argc > 0 && impersonate_is_opencode(argv[0]) && strcmp(name, "upgrade-check") != 0)
         return impersonate_opencode(argc, argv);
+    if (argc > 0 && shell_plan_is_name(argv[0]))
+        return command_main_as(&sh_command, argv[0], argc - 1, argv + 1);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         name = "help";
     if (strcmp(name, "--version") == 0)

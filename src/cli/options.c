@@ -47,7 +47,7 @@ static const struct opt rows[] = {
         "--history-dir", 0, engine.history_dir, "DIR",
         "directory for unnamed files with output beyond --journal-bytes, if a process requests it"),
     OPT_NUMBER("--history-disk-bytes", 0, engine.history_disk_bytes, LIMIT_JOURNAL_MIN_BYTES,
-               1LL << 50, "N", "maximum bytes of all those files"),
+               1LL << 50, "N", "maximum bytes of all these files together"),
     OPT_NUMBER("--retain-count", 0, engine.retain_count, 0, 60000, "N",
                "maximum exited processes to keep"),
     OPT_NUMBER("--retain-ms", 0, engine.retain_ms, 0, LIMIT_DURATION_MS, "MS",
@@ -59,11 +59,13 @@ static const struct opt rows[] = {
                "time for processes to end when the daemon is stopped"),
     OPT_NUMBER("--mcp-session-ms", 0, mcp_session_ms, 10, LIMIT_DURATION_MS, "MS",
                "remove an MCP session that is idle for this long"),
+    OPT_TEXT("--e2b-user", 0, e2b_user, "USER",
+             "user for E2B clients that name none (that of --spawn-user)"),
     OPT_TEXT("--worker-user", 0, worker_user, "USER",
              "user of the process that faces the network, if started as root (" CONFINE_UID
              "); root: stay root"),
     OPT_TEXT("--spawn-user", 0, engine.spawn_user, "USER",
-             "user of processes that name none (the daemon's)"),
+             "user for processes that name none (the daemon's)"),
     OPT_TEXT("--allow-users", 0, allow_users, "USER,...",
              "the only users that processes may run as (--spawn-user if set, else any)"),
     OPT_TEXT("--confine", 0, confine, "on|off",
@@ -92,8 +94,8 @@ const struct opt_table serve_options_table = {
     .notes =
         "SIGTERM stops the processes and the daemon. SIGHUP reloads tokens and certificate and\n"
         "switches to a newly installed binary without ending a process. Ctrl-C stops the daemon\n"
-        "but keeps its processes: the next holdfast serve picks them up, holdfast stop ends them.\n"
-        "See docs/OPERATING.md for details.\n",
+        "but keeps its processes: the next holdfast serve picks them up, holdfast stop\n"
+        "terminates them. See docs/OPERATING.md for details.\n",
 };
 
 static bool check(struct serve_options *o)

@@ -23,7 +23,7 @@
 struct serve_options {
     struct opt_list listen, dialect, cors_origin, allow_host;
     const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user, *register_url,
-        *confine, *allow_users;
+        *confine, *allow_users, *e2b_user;
     bool confine_off; /* parsed from `confine` */
     bool no_auth, no_dialects, print_link;
     int64_t grace_ms, mcp_session_ms;

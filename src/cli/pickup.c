@@ -9,10 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/io.h"
 #include "base/mem.h"
 #include "cli/optparse.h"
 
@@ -44,16 +42,17 @@ static int refuse(struct pickup *p, const char *name)
     int32_t pid = owner_pid(&p->vault);
 
     if (p->vault.ledger == NULL)
-        cli_complain("serve", 1,
-                     "a daemon of another version holds %s; \"holdfast stop --listen %s\" ends it",
-                     name, name);
+        cli_complain(
+            "serve", 1,
+            "a daemon of another version is running at %s; \"holdfast stop --listen %s\" stops it",
+            name, name);
     else if (p->vault.status.phase == V_ENDING || p->vault.status.phase == V_ENDED)
         cli_complain("serve", 1, "the daemon at %s is shutting down; try again once it has exited",
                      name);
     else if (pid > 0 && !is_leaving(&p->vault))
         cli_complain("serve", 1,
-                     "already running at %s (pid %d); \"holdfast restart --listen %s\" puts a new "
-                     "binary in place, \"holdfast stop --listen %s\" ends it",
+                     "already running at %s (pid %d); \"holdfast restart --listen %s\" switches to "
+                     "a new binary, \"holdfast stop --listen %s\" stops it",
                      name, (int)pid, name, name);
     else
         return 0;
@@ -98,23 +97,6 @@ int pickup_settle(struct pickup *p)
 
 /* --- taking it -------------------------------------------------------------------------------- */
 
-/* A memory file with the output of carry_write(), or -errno. */
-static int save_carry(const struct keeper_options *k)
-{
-    int fd = memfd_create("holdfast-carry", MFD_CLOEXEC), rc;
-    struct buf bytes = {0};
-
-    if (fd < 0)
-        return -errno;
-    rc = k->carry_write(&bytes, k->arg);
-    if (rc == 0)
-        rc = io_write_all(fd, buf_data(&bytes), bytes.len);
-    buf_wipe(&bytes);
-    if (rc < 0)
-        close(fd);
-    return rc < 0 ? rc : fd;
-}
-
 /* Closes the descriptor, which may be -errno. */
 static int put_own(const struct vault_client *c, uint32_t key, int fd)
 {
@@ -155,7 +137,7 @@ static int put_all(const struct vault_client *c, const struct keeper_options *k)
     int rc = put_listeners(c, &k->carry);
 
     if (rc == 0)
-        rc = put_own(c, V_KEY_CARRY, save_carry(k));
+        rc = put_own(c, V_KEY_CARRY, keeper_save_carry(k));
     if (rc == 0)
         rc = put_own(c, V_KEY_ARGS, vault_args_save(k->argv));
     if (rc == 0)

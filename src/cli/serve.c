@@ -103,7 +103,8 @@ static int find_spawn_users(struct serve *s, struct hf_error *err)
 static void give_history_dir(const struct serve *s, const char *dir)
 {
     if (geteuid() == 0 && chown(dir, s->worker_uid, s->worker_gid) < 0)
-        log_warn("cannot give %s to user %u: %s", dir, (unsigned)s->worker_uid, strerror(errno));
+        log_warn("cannot change the owner of %s to user %u: %s", dir, (unsigned)s->worker_uid,
+                 strerror(errno));
 }
 
 /* A directory that we create belongs to the worker, which creates the files. An existing one is
@@ -245,7 +246,7 @@ static int settle_earlier(struct serve *s)
 static void print_held(const struct serve *s)
 {
     if (pickup_is_found(&s->earlier))
-        cli_complain("serve", 0, "an earlier daemon's processes (%zu) stay held",
+        cli_complain("serve", 0, "an earlier daemon's processes (%zu) keep running",
                      vault_client_running(&s->earlier.vault));
 }
 

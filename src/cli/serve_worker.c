@@ -326,8 +326,10 @@ static void worker_make_server(struct serve_worker *w)
         .auth = w->auth,
         .tokens = &w->credentials.tokens,
         .own_uid = s->spawn_uid,
+        .any_user = s->options.engine.spawn_user == NULL && s->options.allow_users == NULL,
         .origin = w->origin,
         .mcp_session_ms = s->options.mcp_session_ms,
+        .e2b_user = s->options.e2b_user,
     };
     w->dialects = dialects_new(&w->host, w->server, w->wanted);
     for (i = 0; i < s->listener_count; i++)

@@ -28,12 +28,12 @@ struct stop_cli {
 #define LISTEN_ROW                                                                                 \
     OPT_TEXT("--listen", 0, listen, "ADDRESS",                                                     \
              "the first address of the daemon (" SERVE_LISTEN_DEFAULT                              \
-             ", else the only one there is)")
+             ", else the only daemon that is running)")
 
 static const struct opt stop_rows[] = {
     LISTEN_ROW,
     OPT_FLAG("--keep", 0, keep,
-             "end the daemon but no process; the next holdfast serve picks them up"),
+             "stop the daemon but keep its processes; the next holdfast serve picks them up"),
 };
 static const struct opt restart_rows[] = {LISTEN_ROW};
 
@@ -41,15 +41,15 @@ static const struct opt_table stop_table = {
     .command = "stop",
     OPT_ROWS(stop_rows),
     .usage = "[OPTION...]",
-    .about = "Ends the daemon of this user and all of its processes, or with --keep the daemon "
-             "alone.\n",
+    .about = "Stops this user's daemon and terminates all its processes, or with --keep stops\n"
+             "only the daemon.\n",
 };
 static const struct opt_table restart_table = {
     .command = "restart",
     OPT_ROWS(restart_rows),
     .usage = "[OPTION...]",
-    .about = "Puts the binary that is at the daemon's path now in place of the one that runs. No "
-             "process ends.\n",
+    .about = "Restarts the daemon with the binary that is now at its path. Its processes keep "
+             "running.\n",
 };
 
 static const char *plural(size_t count)
@@ -82,10 +82,11 @@ static int connect_failed(const struct opt_table *t, const char *name, int rc)
     if (rc == -ECONNREFUSED)
         return cli_complain(t->command, 1, "no daemon of this user is running at %s", name);
     if (rc == -EPIPE || rc == -ECONNRESET)
-        return cli_complain(t->command, 1,
-                            "the daemon at %s closed the connection; processes that it runs may "
-                            "not control it",
-                            name);
+        return cli_complain(
+            t->command, 1,
+            "the daemon at %s closed the connection; processes that it runs are not "
+            "allowed to control it",
+            name);
     return cli_complain(t->command, 1, "cannot reach the daemon at %s: %s", name, strerror(-rc));
 }
 
@@ -137,7 +138,8 @@ static int print_held(size_t count)
     if (count == 0)
         puts("stopped; no process was running");
     else
-        printf("holding %zu process%s; \"holdfast serve\" picks %s up, \"holdfast stop\" ends %s\n",
+        printf("stopped; %zu process%s still running; \"holdfast serve\" picks %s up, "
+               "\"holdfast stop\" terminates %s\n",
                count, plural(count), count == 1 ? "it" : "them", count == 1 ? "it" : "them");
     return fflush(stdout) == 0 ? 0 : 1;
 }
@@ -172,7 +174,7 @@ static int stop_all(struct vault_client *c, const char *name)
         return cli_complain(stop_table.command, 1,
                             "the daemon at %s ended with code %d; see its log", name,
                             c->status.status);
-    printf("stopped; %zu process%s ended\n", count, plural(count));
+    printf("stopped; %zu process%s terminated\n", count, plural(count));
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
@@ -196,8 +198,9 @@ static int restart(const struct stop_cli *o, struct vault_client *c, const char 
 
     (void)o;
     if (c->status.phase == V_HOLDING || c->status.phase == V_LEAVING)
-        return daemon_failed(&restart_table, name,
-                             "is stopped and holds its processes; start it with holdfast serve");
+        return daemon_failed(
+            &restart_table, name,
+            "is stopped, and its processes keep running; start it with holdfast serve");
     if (c->status.phase == V_ENDING)
         return daemon_failed(&restart_table, name, "is shutting down");
     rc = vault_client_wait_phase(c, V_SERVING, NULL, RESTART_MS);
@@ -211,6 +214,10 @@ static int restart(const struct stop_cli *o, struct vault_client *c, const char 
         return daemon_failed(&restart_table, name, "ended unexpectedly");
     if (rc == 0)
         return daemon_failed(&restart_table, name, "did not restart in time; see its log");
+    if (c->status.upgrades == before.upgrades && c->status.late != before.late)
+        return daemon_failed(&restart_table, name,
+                             "keeps running the old binary: the one at its path did not serve in "
+                             "time; try again, or see its log");
     if (c->status.upgrades == before.upgrades)
         return daemon_failed(&restart_table, name,
                              "keeps running the old binary: the one at its path cannot "

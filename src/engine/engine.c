@@ -44,7 +44,7 @@ static void engine_on_exited(void *arg, const struct k_exited *m)
     list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
         if (p->entry == m->entry) {
-            exit_on_reaped(p, m->status, m->oom != 0, m->at_wall_ms);
+            exit_on_reaped(p, m);
             return;
         }
     }
@@ -113,8 +113,8 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     e->channel = keeper_channel_new(loop, boot->channel_fd, &channel_ops, e);
     e->exact = io_count_sync();
     if (!e->exact)
-        log_warn("this kernel does not count our reads; after a crash, "
-                 "binary output may lose its last byte");
+        log_warn("this kernel does not count the worker's reads; after a crash, binary output "
+                 "may lose its last byte");
     adopt_all(e, boot);
     return e;
 }
@@ -257,6 +257,10 @@ void engine_stats(const struct engine *e, struct engine_stats *out)
         .exited_total = h->exited_total,
         .output_bytes_total = h->output_bytes_total,
         .input_bytes_total = h->input_bytes_total,
+        .used_user_us = h->used_user_us,
+        .used_system_us = h->used_system_us,
+        .used_in_blocks = h->used_in_blocks,
+        .used_out_blocks = h->used_out_blocks,
         .journal_bytes = e->ring_bytes,
         .history_bytes = e->disk_bytes,
         .last_activity_wall_ms = h->last_activity_wall_ms,

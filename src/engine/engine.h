@@ -96,6 +96,8 @@ struct engine_stats {
     size_t starting; /* requested, not running yet */
     uint64_t spawned_total, spawn_failed_total, exited_total;
     uint64_t output_bytes_total, input_bytes_total;
+    uint64_t used_user_us, used_system_us; /* sums of what ended processes used; see usage.h */
+    uint64_t used_in_blocks, used_out_blocks;
     uint64_t journal_bytes;        /* reserved by rings in memory */
     uint64_t history_bytes;        /* reserved by rings in files */
     int64_t last_activity_wall_ms; /* input, output, spawn, exit, attach */

@@ -17,10 +17,12 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/list.h"
+#include "base/usage.h"
 #include "engine/journal/journal.h"
 #include "engine/spawn/spec.h"
 
 struct engine;
+struct live_table;
 struct process;
 
 enum exit_kind {
@@ -57,6 +59,7 @@ struct process_view {
     bool pty, running, output_open;
     uint16_t rows, cols;
     const struct exit_record *exit;
+    const struct usage *usage; /* NULL: it runs, or nothing is known */
     size_t viewers;
     uint64_t first, next; /* held output is [first, next) */
     int64_t created_ms, exited_ms, last_input_ms, last_output_ms, retain_ms;
@@ -65,9 +68,15 @@ struct process_view {
 void process_view(struct process *p, struct process_view *v);
 /* Writes the process object of docs/PROTOCOL.md, the description that all our clients get. */
 void process_write_json(struct process *p, struct json_out *o);
+/* The same, with the present usage of a running process from this table; NULL: without. */
+void process_write_json_live(struct process *p, struct json_out *o, struct live_table *live);
 /* Writes an abridged object of a few KiB, however large the spec was: without arguments and
  * metadata, and with only the start of the command. */
 void process_write_abridged(struct process *p, struct json_out *o);
+/* What an ended process used; NULL: it runs, or nothing is known. */
+const struct usage *process_usage(const struct process *p);
+/* Writes the value of "usage"; NULL: null. */
+void process_write_usage(struct json_out *o, const struct usage *u);
 /* The program in the terminal's foreground right now, according to the kernel; "" if unknown. */
 void process_foreground(struct process *p, char *out, size_t size);
 

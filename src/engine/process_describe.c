@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "engine/live_usage.h"
 #include "engine/process_own.h"
 #include "engine/stream/tty_activity.h"
 #include "engine/stream/tty_activity_own.h"
@@ -48,6 +49,7 @@ void process_view(struct process *p, struct process_view *v)
         .rows = h->rows,
         .cols = h->cols,
         .exit = &h->exit,
+        .usage = process_usage(p),
         .viewers = process_viewer_count(p),
         .first = journal_first(&p->journal),
         .next = journal_next(&p->journal),
@@ -95,6 +97,31 @@ static void write_exit(struct json_out *o, const struct exit_record *x)
     json_kstr(o, "signal", x->signum > 0 ? signal_name(x->signum) : NULL);
     json_kstr(o, "by", x->by[0] != '\0' ? x->by : NULL);
     json_kbool(o, "core_dumped", x->core_dumped);
+    json_close(o, '}');
+}
+
+static void write_blocks(struct json_out *o, const char *key, const struct usage *u,
+                         uint64_t blocks)
+{
+    if (u->has_blocks)
+        json_ku64(o, key, blocks * USAGE_BLOCK_BYTES);
+    else
+        json_knull(o, key);
+}
+
+void process_write_usage(struct json_out *o, const struct usage *u)
+{
+    if (u == NULL) {
+        json_nil(o);
+        return;
+    }
+    json_open(o, '{');
+    json_kstr(o, "scope", "process");
+    json_ku64(o, "user_us", u->user_us);
+    json_ku64(o, "system_us", u->system_us);
+    json_ku64(o, "max_rss_bytes", u->max_rss_kib * 1024);
+    write_blocks(o, "disk_read_bytes", u, u->in_blocks);
+    write_blocks(o, "disk_written_bytes", u, u->out_blocks);
     json_close(o, '}');
 }
 
@@ -160,7 +187,19 @@ static void write_command(struct json_out *o, const struct process_view *v, bool
         json_kbool(o, "abridged", true);
 }
 
-static void write_process(struct process *p, struct json_out *o, bool abridged)
+static void write_usage(struct json_out *o, const struct process_view *v, struct live_table *live)
+{
+    struct live_usage now;
+
+    json_key(o, "usage");
+    if (v->running && live != NULL && live_table_usage(live, v->pid, &now))
+        live_usage_write(o, &now);
+    else
+        process_write_usage(o, v->usage);
+}
+
+static void write_process(struct process *p, struct json_out *o, bool abridged,
+                          struct live_table *live)
 {
     struct process_view v;
     const char *metadata;
@@ -182,6 +221,7 @@ static void write_process(struct process *p, struct json_out *o, bool abridged)
     else
         json_nil(o);
     write_exit(o, v.running ? &(struct exit_record){.kind = EXIT_NONE} : v.exit);
+    write_usage(o, &v, live);
     json_kstr(o, "session_id", v.session_id);
     json_kstr(o, "source", source_name(v.source));
     json_key(o, "metadata");
@@ -200,10 +240,15 @@ static void write_process(struct process *p, struct json_out *o, bool abridged)
 
 void process_write_json(struct process *p, struct json_out *o)
 {
-    write_process(p, o, false);
+    write_process(p, o, false, NULL);
+}
+
+void process_write_json_live(struct process *p, struct json_out *o, struct live_table *live)
+{
+    write_process(p, o, false, live);
 }
 
 void process_write_abridged(struct process *p, struct json_out *o)
 {
-    write_process(p, o, true);
+    write_process(p, o, true, NULL);
 }

@@ -57,6 +57,8 @@ struct shared_head {
      * slip so that the layout stays the same. */
     int32_t owner;
     uint32_t announced; /* the address was reported to the process that started the daemon */
+    /* sums of struct usage of all processes that have ended */
+    uint64_t used_user_us, used_system_us, used_in_blocks, used_out_blocks;
 };
 
 struct shared {

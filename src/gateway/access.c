@@ -61,7 +61,7 @@ static int add_tokens(struct access *a, const struct buf *text, struct hf_error 
             continue;
         if (n < AUTH_TOKEN_MIN || n > AUTH_TOKEN_MAX || a->token_count == ACCESS_TOKENS_MAX)
             return hf_fail(err, HF_E_bad_value,
-                           "A token has %d to %d characters, and a file at most %d tokens.",
+                           "A token must have %d to %d characters, and a file at most %d tokens.",
                            AUTH_TOKEN_MIN, AUTH_TOKEN_MAX, ACCESS_TOKENS_MAX);
         sha256(line, n, a->tokens[a->token_count++]);
     }
@@ -89,7 +89,7 @@ struct access *access_new(const struct gateway_options *o, struct hf_error *err)
     if (rc == 0 && a->has_hook)
         rc = set_hook(a, o->auth_hook, err);
     if (rc == 0 && o->link_key.len > 0 && o->link_key.len < 32)
-        rc = hf_fail(err, HF_E_bad_value, "The key of signed links has at least 32 bytes.");
+        rc = hf_fail(err, HF_E_bad_value, "The key for signed links must have at least 32 bytes.");
     buf_put(&a->link_key, buf_data(&o->link_key), o->link_key.len);
     if (rc < 0) {
         access_free(a);
@@ -416,8 +416,8 @@ enum access_verdict access_check(struct exchange *ex, struct hf_error *err)
         return by_hook(ex, err);
     hf_fail(err, HF_E_unauthorized,
             ex->access.foreign_page
-                ? "The cookie of a signed link counts only for pages of this sandbox itself, which "
-                  "need a host name of their own."
+                ? "The cookie of a signed link is valid only for pages of the same sandbox, "
+                  "and only under the sandbox's own host name."
                 : "Send a token of this sandbox as Authorization: Bearer, or use a signed link.");
     return ACCESS_NO;
 }

@@ -91,7 +91,7 @@ static int add_port_object(struct endpoint *e, uint16_t port, const json_t *o, s
     if (rc < 0)
         return rc;
     if (find_target(e, port, f.to, &a) < 0 || endpoint_add_port(e, port, &a) < 0)
-        return bad(err, "ports", "`to` is a port or an IP:PORT");
+        return bad(err, "ports", "`to` must be a port or an IP:PORT");
     return put_headers(&e->ports[e->port_count - 1].headers, f.token, f.headers, err);
 }
 
@@ -102,7 +102,7 @@ static int add_port(struct endpoint *e, uint16_t port, const json_t *to, struct 
     if (json_is_object(to))
         return add_port_object(e, port, to, err);
     if (find_target(e, port, to, &a) < 0 || endpoint_add_port(e, port, &a) < 0)
-        return bad(err, "ports", "each maps a port to a port or an IP:PORT");
+        return bad(err, "ports", "each must map a port to a port or an IP:PORT");
     return 0;
 }
 
@@ -119,7 +119,8 @@ static int take_ports(struct endpoint *e, json_t *ports, struct hf_error *err)
         for (size_t i = 0; i < json_array_size(ports); i++) {
             v = json_array_get(ports, i);
             if (!port_from_json(v, &port) || add_port(e, port, v, err) < 0)
-                return bad(err, "ports", "a list has port numbers, and needs an address");
+                return bad(err, "ports",
+                           "a list must contain port numbers, and requires `address`");
         }
         return 0;
     }
@@ -127,7 +128,7 @@ static int take_ports(struct endpoint *e, json_t *ports, struct hf_error *err)
         return bad(err, "ports", "must be a list or an object");
     json_object_foreach (ports, key, v) {
         if (!text_to_u64(key, UINT16_MAX, &n) || n == 0)
-            return bad(err, "ports", "each maps a port to a port or an IP:PORT");
+            return bad(err, "ports", "each must map a port to a port or an IP:PORT");
         rc = add_port(e, (uint16_t)n, v, err);
         if (rc < 0)
             break;
@@ -156,7 +157,7 @@ static int take_tokens(struct endpoint *e, const json_t *tokens, struct hf_error
         const char *token = json_string_value(json_array_get(tokens, i));
 
         if (token == NULL || endpoint_add_token(e, token) < 0)
-            return bad(err, "tokens", "each has at least 16 characters, or is sha256:HEX");
+            return bad(err, "tokens", "each must have at least 16 characters or be sha256:HEX");
     }
     return 0;
 }
@@ -180,7 +181,7 @@ static int fill(struct endpoint *e, const struct fields *f, struct hf_error *err
     if (f->address != NULL && !endpoint_address_parse(f->address, 0, &e->address))
         return bad(err, "address", "must be an IP address");
     if (f->prefix != NULL && !prefix_is_fine(f->prefix))
-        return bad(err, "prefix", "begins with / and does not end with it");
+        return bad(err, "prefix", "must begin with / and not end with it");
     e->prefix = hf_xstrdup(f->prefix);
     rc = f->ports != NULL ? take_ports(e, f->ports, err) : 0;
     if (rc == 0 && e->address.len == 0 && e->port_count == 0)
@@ -196,7 +197,7 @@ struct endpoint *endpoint_from_json(const json_t *o, struct hf_error *err)
     struct endpoint *e;
 
     if (!json_is_object(o)) {
-        hf_fail(err, HF_E_bad_type, "A sandbox is an object.");
+        hf_fail(err, HF_E_bad_type, "A sandbox must be an object.");
         return NULL;
     }
     if (json_decode(o, table, sizeof table / sizeof *table, &f, err) < 0)

@@ -181,7 +181,8 @@ static int check_over_limit(const struct exchange *ex, struct hf_error *err)
 {
     if (admission_allows(ex->client, ROLE_OWN, false))
         return 0;
-    return hf_fail(err, HF_E_too_many_connections, "The gateway serves %zu connections already.",
+    return hf_fail(err, HF_E_too_many_connections,
+                   "The gateway already has %zu connections; try again later.",
                    ex->g->o.http.max_connections);
 }
 
@@ -322,11 +323,12 @@ static int check_address(struct exchange *ex, struct hf_error *err)
         return 0;
     endpoint_address_text(&ex->to, text, sizeof text);
     if (!ex->endpoint->complained)
-        log_warn("not calling sandbox %s at %s: the address is not allowed; see --allow-address",
-                 ex->place.id, text);
+        log_warn(
+            "not connecting to sandbox %s at %s: the address is not allowed; see --allow-address",
+            ex->place.id, text);
     ex->endpoint->complained = true;
     return hf_fail(err, HF_E_upstream_unreachable,
-                   "Sandbox %s is at an address that this gateway does not call.", ex->place.id);
+                   "Sandbox %s is at an address that this gateway does not allow.", ex->place.id);
 }
 
 void exchange_permitted(struct exchange *ex)
@@ -339,7 +341,7 @@ void exchange_permitted(struct exchange *ex)
     } else if (!endpoint_find_port(ex->endpoint, ex->place.port,
                                    port_is_allowed(&ex->g->o, ex->place.port), &ex->to)) {
         counters(ex)->refused_port++;
-        rc = hf_fail(&err, HF_E_port_not_allowed, "Port %u of sandbox %s may not be reached.",
+        rc = hf_fail(&err, HF_E_port_not_allowed, "Port %u of sandbox %s is not allowed.",
                      ex->place.port, ex->place.id);
     } else {
         rc = check_address(ex, &err);

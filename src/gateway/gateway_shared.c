@@ -139,11 +139,10 @@ static void put_counters(struct buf *out, const struct shared_counters *c)
                c->dial_failed);
     put_number(out, "retried_total", "counter", "Requests retried after a pooled connection broke.",
                c->retried);
-    put_number(out, "lookups_total", "counter", "Sandbox look-ups.", c->lookups);
-    put_number(out, "lookup_misses_total", "counter", "Look-ups of unknown sandboxes.",
+    put_number(out, "lookups_total", "counter", "Sandbox lookups.", c->lookups);
+    put_number(out, "lookup_misses_total", "counter", "Lookups of unknown sandboxes.",
                c->lookup_misses);
-    put_number(out, "lookup_failures_total", "counter", "Look-ups that failed.",
-               c->lookup_failures);
+    put_number(out, "lookup_failures_total", "counter", "Lookups that failed.", c->lookup_failures);
     put_number(out, "refused_auth_total", "counter", "Requests without permission.",
                c->refused_auth);
     put_number(out, "refused_port_total", "counter", "Requests to a port that is not allowed.",

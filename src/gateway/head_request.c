@@ -189,7 +189,7 @@ static void put_field(struct head_request_writer *w, const char *name, const cha
     case HEAD_SECRET: put_secret(w, name, value); break;
     case HEAD_FORWARDED:
         if (w->rules->trust_forwarded && strcasecmp(name, "x-forwarded-for") != 0 &&
-            strcasecmp(name, "forwarded") != 0)
+            strcasecmp(name, "forwarded") != 0 && strcasecmp(name, "x-forwarded-sandbox") != 0)
             put_line(w->out, name, value);
         break;
     case HEAD_HANDSHAKE:
@@ -300,6 +300,7 @@ static void put_forwarded(struct head_request_writer *w)
         buf_put(w->out, h->place->path, h->place->prefix_len);
         buf_put(w->out, "\r\n", 2);
     }
+    put_line(w->out, "X-Forwarded-Sandbox", h->place->id);
     buf_puts(w->out, "Forwarded: ");
     at = 0;
     while (trust && (old = http1_header(h->rq, "Forwarded", &at)) != NULL)

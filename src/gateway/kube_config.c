@@ -54,7 +54,7 @@ static int take_query(struct kube_config *k, char *query, char **ca_file, struct
         else if (strncmp(pair, "silence_s=", 10) != 0 || !take_silence(k, pair + 10))
             return hf_fail(
                 err, HF_E_bad_value,
-                "kubernetes: accepts ?namespace=, token_file=, ca_file= and silence_s=.");
+                "kubernetes: accepts only ?namespace=, token_file=, ca_file= and silence_s=.");
     }
     return 0;
 }
@@ -68,7 +68,8 @@ static int in_cluster(struct kube_config *k, char *url, size_t room, char **ca_f
     char *text;
 
     if (host == NULL || port == NULL)
-        return hf_fail(err, HF_E_bad_value, "kubernetes: outside of a cluster give its URL.");
+        return hf_fail(err, HF_E_bad_value,
+                       "kubernetes: outside a cluster, the URL of the API server is required.");
     snprintf(url, room, strchr(host, ':') != NULL ? "https://[%s]:%s" : "https://%s:%s", host,
              port);
     set_text(&k->token_file, KUBE_SECRETS "/token");

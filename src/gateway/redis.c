@@ -41,9 +41,10 @@ static void redis_dial(struct redis *r);
 
 static int bad_url(struct hf_error *err)
 {
-    return hf_fail(err, HF_E_bad_value,
-                   "The Redis URL has the form redis://[USER@]IP:PORT[/DB], or rediss:// for TLS, "
-                   "with an address.");
+    return hf_fail(
+        err, HF_E_bad_value,
+        "The Redis URL must be redis://[USER@]IP:PORT[/DB], or rediss:// for TLS, with an "
+        "IP address.");
 }
 
 static int bad_password(struct hf_error *err)
@@ -150,7 +151,7 @@ static int set_password(struct redis_url *url, const char *text, size_t len, str
     while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
         len--;
     if (len >= sizeof url->password || memchr(text, '\0', len) != NULL)
-        return hf_fail(err, HF_E_bad_value, "A Redis password has at most %zu characters.",
+        return hf_fail(err, HF_E_bad_value, "A Redis password must have at most %zu characters.",
                        sizeof url->password - 1);
     memcpy(url->password, text, len);
     url->password[len] = '\0';
@@ -210,7 +211,7 @@ static void redis_on_drain(struct conn *c)
     r->up = true;
     r->pause_ms = RETRY_MIN_MS;
     if (r->complained)
-        log_info("redis at %s is back", conn_peer(c));
+        log_info("redis at %s is responding again", conn_peer(c));
     r->complained = false;
     redis_greet(r);
     r->ops->on_up(r->arg);

@@ -192,7 +192,7 @@ static void events_on_head(void *arg, const struct http1 *rs)
     if (rs->status != 200)
         return;
     if (d->complained)
-        log_info("docker is back");
+        log_info("docker is responding again");
     d->complained = false;
     docker_list(d);
 }
@@ -266,7 +266,7 @@ static struct resolver *docker_open(struct http_server *s, const char *url, stru
     if (fetch_parse_url(where, &target, err) < 0)
         return NULL;
     if (target.tls) {
-        hf_fail(err, HF_E_bad_value, "docker: is reached by its socket or by http.");
+        hf_fail(err, HF_E_bad_value, "docker: requires a unix socket or an http URL.");
         return NULL;
     }
     d = hf_xalloc(sizeof *d);

@@ -18,6 +18,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "gateway/json_items.h"
 #include "gateway/kube_config.h"
 #include "gateway/kube_pods.h"
@@ -213,7 +214,7 @@ static void list_on_head(void *arg, const struct http1 *rs)
 static void recovered(struct resolve_kubernetes_kube *k)
 {
     if (k->complained)
-        log_info("kubernetes is back");
+        log_info("kubernetes is responding again");
     k->complained = false;
 }
 
@@ -226,7 +227,7 @@ static void kube_failed(struct resolve_kubernetes_kube *k, const struct fetch *f
         snprintf(why, sizeof why, "the API server at %s: %s", k->at.target.host, fetch_why(f, rc));
     else
         snprintf(why, sizeof why, "the API server %s (status %d)",
-                 k->status == 401 ? "does not know our token" : "refuses", k->status);
+                 k->status == 401 ? "rejected the gateway's token" : "refuses", k->status);
     complain(k, why);
     retry_later(k);
 }
@@ -286,17 +287,6 @@ static bool page_end(struct resolve_kubernetes_kube *k)
     return ok;
 }
 
-static void put_escaped(struct buf *out, const char *s)
-{
-    for (; *s != '\0'; s++) {
-        if ((*s >= '0' && *s <= '9') || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
-            strchr("-_.~", *s) != NULL)
-            buf_putc(out, *s);
-        else
-            buf_printf(out, "%%%02X", (unsigned char)*s);
-    }
-}
-
 static void list_on_done(void *arg, int rc);
 static const struct fetch_ops list_ops = {
     .on_head = list_on_head, .on_body = list_on_body, .on_done = list_on_done};
@@ -308,7 +298,7 @@ static void kube_list_page(struct resolve_kubernetes_kube *k)
 
     if (k->more != NULL) {
         buf_puts(&query, "continue=");
-        put_escaped(&query, k->more);
+        text_percent_encode(&query, k->more, "-_.~");
         buf_putc(&query, '&');
     }
     buf_puts(&query, "labelSelector=" KUBE_SELECTOR "&limit=500");

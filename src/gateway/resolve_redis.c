@@ -227,13 +227,14 @@ static int check_trust(const struct registration_trust *t, struct hf_error *err)
 {
     if (t->key.len == 0 && !t->takes_unsigned)
         return hf_fail(err, HF_E_bad_value,
-                       "Entries in Redis must be signed: give --register-key-file FILE. Only where "
-                       "everybody who can write to Redis is trusted: --unsigned-registrations.");
+                       "Entries in Redis must be signed: set --register-key-file FILE. Use "
+                       "--unsigned-registrations only if everyone with write access to Redis is "
+                       "trusted.");
     if (t->key.len > 0 && t->takes_unsigned)
         return hf_fail(err, HF_E_bad_value,
-                       "Give --register-key-file or --unsigned-registrations, not both.");
+                       "Use --register-key-file or --unsigned-registrations, not both.");
     if (t->key.len > 0 && t->key.len < REGISTRATION_KEY_MIN_BYTES)
-        return hf_fail(err, HF_E_bad_value, "The registration key has at least %d bytes.",
+        return hf_fail(err, HF_E_bad_value, "The registration key must have at least %d bytes.",
                        REGISTRATION_KEY_MIN_BYTES);
     return 0;
 }

@@ -90,6 +90,23 @@ void tunnel_direction_send(struct direction *d, const char *bytes, size_t len)
         loop_expect(t->g->loop); /* a key and its echo: waking up costs more than polling */
 }
 
+/* True: reading failed, or the source has ended. */
+static bool direction_is_over(struct direction *d, ssize_t n)
+{
+    struct conn *c = d->from;
+
+    if (n > 0)
+        return false;
+    if (n < 0) {
+        conn_end(c);
+        return true;
+    }
+    tunnel_direction_ended(d);
+    conn_set_eof(c);
+    tunnel_direction_update_shut(d);
+    return true;
+}
+
 /* True: there may be more. */
 static bool direction_copy(struct direction *d)
 {
@@ -101,16 +118,8 @@ static bool direction_copy(struct direction *d)
     while (n < 0 && errno == EINTR);
     if (n < 0 && errno == EAGAIN)
         return false;
-    if (n < 0) {
-        conn_end(c);
+    if (direction_is_over(d, n))
         return false;
-    }
-    if (n == 0) {
-        tunnel_direction_ended(d);
-        conn_set_eof(c);
-        tunnel_direction_update_shut(d);
-        return false;
-    }
     d->full = n == SERVER_SCRATCH_BYTES ? d->full + 1 : 0;
     tunnel_direction_send(d, conn_server(c)->scratch, (size_t)n);
     return n == SERVER_SCRATCH_BYTES && !conn_is_ended(c) && !conn_is_ended(d->to) &&
@@ -208,8 +217,7 @@ static ssize_t direction_fill_more(struct direction *d, size_t span)
 
 static bool direction_splice(struct direction *d)
 {
-    struct conn *c = d->from;
-    struct tunnel *t = conn_owner(c);
+    struct tunnel *t = conn_owner(d->from);
     size_t span;
     ssize_t n;
 
@@ -225,17 +233,7 @@ static bool direction_splice(struct direction *d)
         tunnel_direction_drop_pipe(t->g, d);
         return false;
     }
-    if (n < 0) {
-        conn_end(c);
-        return false;
-    }
-    if (n == 0) {
-        tunnel_direction_ended(d);
-        conn_set_eof(c);
-        tunnel_direction_update_shut(d);
-        return false;
-    }
-    return tunnel_direction_empty_pipe(d);
+    return !direction_is_over(d, n) && tunnel_direction_empty_pipe(d);
 }
 
 void tunnel_direction_move(struct direction *d)

@@ -168,7 +168,7 @@ void cgroup_init(struct cgroup *c, pid_t pid)
     if (off != NULL && *off != '\0' && strcmp(off, "0") != 0)
         return;
     if (!cgroup_locate(parent, sizeof parent)) {
-        log_info("no cgroup v2 here: process trees are found by session and parent");
+        log_info("cgroup v2 is not available: process trees are found by session and parent");
         return;
     }
     rc = cgroup_make(c, parent, pid);

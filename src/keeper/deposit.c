@@ -100,15 +100,14 @@ void deposit_state(struct keeper *k)
     deposit_put(k, V_KEY_STATE, k->state_fd);
 }
 
-/* A memory file, or -errno. */
-static int save_carry(const struct keeper *k)
+int keeper_save_carry(const struct keeper_options *options)
 {
     int fd = memfd_create("holdfast-carry", MFD_CLOEXEC), rc;
     struct buf bytes = {0};
 
     if (fd < 0)
         return -errno;
-    rc = k->options->carry_write(&bytes, k->options->arg);
+    rc = options->carry_write(&bytes, options->arg);
     if (rc == 0)
         rc = io_write_all(fd, buf_data(&bytes), bytes.len);
     buf_wipe(&bytes);
@@ -125,7 +124,7 @@ void deposit_carry(struct keeper *k)
 
     if (k->deposit.ledger == NULL || k->options->carry_write == NULL)
         return;
-    while (patience_is_passing(fd = save_carry(k)) && patience_wait(&patience))
+    while (patience_is_passing(fd = keeper_save_carry(k->options)) && patience_wait(&patience))
         ;
     if (fd >= 0)
         deposit_put(k, V_KEY_CARRY, fd);
@@ -220,9 +219,7 @@ static void fill_exit(struct ledger_row *r, const struct entry *e)
     r->status = e->pub.status;
     r->oom = e->pub.oom;
     r->exited_wall_ms = e->pub.exited_wall_ms;
-    r->utime_us = e->pub.utime_us;
-    r->stime_us = e->pub.stime_us;
-    r->maxrss_kib = e->pub.maxrss_kib;
+    usage_pack(&e->pub.usage, r->usage);
     row_set_state(r, ROW_EXITED);
 }
 
@@ -317,19 +314,11 @@ static void send_well(struct keeper *k)
         k->deposit.replaced = false; /* the vault has this binary: a second time would be another */
 }
 
-/* It may read again: if so, it gets everything, because nobody knows what it has missed. */
-static void catch_up(struct keeper *k)
+static void send_everything(struct keeper *k)
 {
     struct deposit *d = &k->deposit;
-    struct v_message nothing = {.type = V_DROP};
     struct ledger *l = d->ledger;
 
-    if (!d->behind || d->channel.fd < 0 || l == NULL)
-        return;
-    d->retry_at_ms = clock_mono_ms() + DEPOSIT_CATCH_UP_MS;
-    if (vault_send(d->channel.fd, &nothing, NULL) < 0)
-        return;
-    d->behind = false;
     deposit_daemon(k);
     for (uint32_t i = 0; i < l->rows_used && i < LEDGER_ROWS; i++)
         send_row(k, &l->rows[i]);
@@ -340,8 +329,25 @@ static void catch_up(struct keeper *k)
         send_well(k);
     if (d->refused_owed)
         deposit_refused(k);
+}
+
+/* It may read again: if so, it gets everything, because nobody knows what it has missed. */
+static void catch_up(struct keeper *k)
+{
+    struct deposit *d = &k->deposit;
+    struct v_message nothing = {.type = V_DROP};
+
+    if (!d->behind || d->channel.fd < 0 || d->ledger == NULL)
+        return;
+    d->retry_at_ms = clock_mono_ms() + DEPOSIT_CATCH_UP_MS;
+    if (vault_send(d->channel.fd, &nothing, NULL) < 0)
+        return;
+    d->behind = false;
+    d->catching_up = true;
+    send_everything(k);
+    d->catching_up = false;
     if (!d->behind)
-        log_warn("the vault reads again");
+        log_warn("the vault is reading again");
 }
 
 bool deposit_is_complete(const struct keeper *k)
@@ -423,7 +429,7 @@ int deposit_trial(struct keeper *k, bool on)
     rc = set_trial(&d->ends, on);
     if (rc < 0)
         return rc;
-    if (!deposit_notify(k, on ? V_TRIAL : V_WELL, 0) && d->behind) {
+    if (!deposit_notify(k, on ? V_TRIAL : V_WELL, on ? k->upgrade.well_ms : 0) && d->behind) {
         if (on)
             (void)set_trial(&d->ends, false);
         else
@@ -457,11 +463,7 @@ void deposit_keep(struct keeper *k)
 
 static void on_exited(struct keeper *k, const struct v_message *m)
 {
-    struct zombie d = {.pid = m->pid,
-                       .status = m->status,
-                       .utime_us = m->utime_us,
-                       .stime_us = m->stime_us,
-                       .maxrss_kib = m->maxrss_kib};
+    struct zombie d = {.pid = m->pid, .status = m->status, .usage = usage_unpack(m->usage)};
     struct v_message reap = {.type = V_REAP, .pid = m->pid};
 
     reap_inherited(k, &d);

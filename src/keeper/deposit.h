@@ -29,6 +29,7 @@ struct deposit {
     bool replaced;  /* executed in place of another binary, and the vault does not have ours yet */
     bool well_sent; /* V_WELL has been sent */
     bool behind;    /* the vault did not read in time: it gets everything again when it does */
+    bool catching_up;
     /* What it has missed and could not find out from what it gets then. */
     bool well_owed;
     bool refused_owed;

@@ -31,11 +31,22 @@ static bool is_transient(int rc)
 /* Nothing is sent any more until catch_up() has sent everything. */
 static void fall_behind(struct keeper *k, int rc)
 {
-    log_error("the vault does not read (%s): processes that start now are lost if the keeper dies "
-              "before it reads again",
-              strerror(-rc));
+    if (!k->deposit.catching_up)
+        log_error("the vault is not reading (%s): processes that start now are lost if the "
+                  "keeper dies before it reads again",
+                  strerror(-rc));
     k->deposit.behind = true;
     k->deposit.retry_at_ms = clock_mono_ms() + DEPOSIT_CATCH_UP_MS;
+}
+
+/* A shortage of the kernel may last, for example if the user has too many descriptors in flight.
+ * A keeper that starts or tries again must not let clients wait for that. */
+static uint64_t patience_ms(const struct deposit *d, int rc)
+{
+    bool clients_wait = !d->well_sent || d->catching_up;
+
+    return fd_message_is_shortage(rc) && clients_wait ? LIMIT_VAULT_SHORTAGE_MS
+                                                      : LIMIT_VAULT_SEND_MS;
 }
 
 /*
@@ -46,15 +57,15 @@ static void fall_behind(struct keeper *k, int rc)
 bool deposit_send(struct keeper *k, const struct v_message *m, const int *fds)
 {
     struct pollfd p = {.fd = k->deposit.channel.fd, .events = POLLOUT};
-    uint64_t until = 0;
+    uint64_t began = 0;
     int rc;
 
     if (p.fd < 0 || k->deposit.behind)
         return false;
     while (is_transient(rc = vault_send(p.fd, m, fds))) {
-        if (until == 0)
-            until = clock_mono_ms() + LIMIT_VAULT_SEND_MS;
-        if (clock_mono_ms() >= until)
+        if (began == 0)
+            began = clock_mono_ms();
+        if (clock_mono_ms() >= began + patience_ms(&k->deposit, rc))
             break;
         (void)poll(&p, rc == -EAGAIN ? 1 : 0, rc == -EAGAIN ? LIMIT_VAULT_SEND_MS : 1);
     }

@@ -69,7 +69,7 @@ void inherited_check(struct keeper *k)
     for (struct entry *e = table_first(&k->table); e != NULL; e = next) {
         next = table_next(&k->table, e);
         if (!e->pub.exited && e->spawn == NULL && is_reaped(e->pub.pid))
-            report_lost(k, e, "a binary that failed in the keeper's place has taken it");
+            report_lost(k, e, "a new binary reaped it and then failed");
     }
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/usage.h"
 
 #define KEEPER_ENTRIES_MAX 65536
 #define KEEPER_CARRY_FDS_MAX 64
@@ -34,7 +35,7 @@ struct keeper_entry {
     int status; /* waitpid status, when exited; K_STATUS_LOST */
     bool oom;
     int64_t exited_wall_ms;
-    uint64_t utime_us, stime_us, maxrss_kib;
+    struct usage usage;                         /* when exited */
     int record_fd;                              /* memfd of the process's record and journal */
     int tty_fd, stdin_fd, stdout_fd, stderr_fd; /* -1: none or closed */
     int side_fd;
@@ -117,6 +118,9 @@ struct keeper_options {
  * executed by an older keeper (same pid, same children) and takes over its table.
  */
 int keeper_run(const struct keeper_options *options, int resume_fd);
+
+/* A memory file with the output of carry_write(), or -errno. */
+int keeper_save_carry(const struct keeper_options *options);
 
 /* In a keeper that the vault started: the table as the previous keeper left it, in the form that
  * keeper_run() resumes from. A descriptor or -errno. */

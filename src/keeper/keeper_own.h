@@ -94,6 +94,8 @@ struct upgrade {
     pid_t check_pid;
     int report_fd; /* output of the check; -1: none */
     uint64_t deadline_ms;
+    uint64_t began_ms; /* the trial */
+    int32_t well_ms;   /* the new binary gets so long to serve; 0: no trial has passed */
 };
 
 /* A child that reads the credentials; credentials_reload.c. */
@@ -194,7 +196,7 @@ uint64_t keeper_shutdown_deadline(const struct keeper *k);
 void upgrade_begin(struct keeper *k);
 void upgrade_leave(struct keeper *k); /* the vault stays alone */
 void upgrade_cancel(struct keeper *k);
-bool upgrade_on_exit(struct keeper *k, pid_t pid, int status); /* true: it was the check */
+bool upgrade_on_exit(struct keeper *k, const struct zombie *d); /* true: it was the check */
 void upgrade_step(struct keeper *k, uint64_t now_ms);
 uint64_t upgrade_deadline(const struct keeper *k);
 

@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "base/usage.h"
+
 #define K_INLINE_MAX (60 * 1024)        /* strings up to here travel in the packet */
 #define K_STRINGS_MAX (4 * 1024 * 1024) /* beyond the kernel's own 2 MiB of argv and env */
 #define K_GROUPS_MAX 64
@@ -130,7 +132,7 @@ struct k_exited {
     int32_t status; /* as from waitpid(2), or K_STATUS_LOST */
     uint32_t oom;   /* 1: the kernel's OOM killer did it (known from the cgroup only) */
     int64_t at_wall_ms;
-    uint64_t utime_us, stime_us, maxrss_kib;
+    struct usage usage;
 };
 
 /* Replaces K_SPAWNED and K_EXITED when both are known at once; recognised by its length. */

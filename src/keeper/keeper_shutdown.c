@@ -77,7 +77,7 @@ void keeper_shutdown_begin(struct keeper *k)
         break;
     case SHUTDOWN_REQUESTED:
     case SHUTDOWN_TERM:
-        log_info("stopping at once");
+        log_info("stopping immediately");
         shutdown_kill(k);
         break;
     case SHUTDOWN_KILL:
@@ -94,12 +94,14 @@ static void shutdown_finish(struct keeper *k, size_t alive)
     k->shutdown.phase = SHUTDOWN_DONE;
 }
 
-/* Sends SIGKILL at every check: a process may have forked just before. */
+/* Sends SIGKILL at every check: a process may have forked just before. A child whose start was
+ * given up is in no table, and uses our memory until it is dead. */
 static void shutdown_step_kill(struct keeper *k, uint64_t now_ms)
 {
     size_t alive = tree_signal_every(k, SIGKILL, NULL);
+    bool gone = alive == 0 && k->worker.pid == 0 && k->spawns.count == 0;
 
-    if ((alive == 0 && k->worker.pid == 0) || now_ms >= k->shutdown.deadline_ms)
+    if (gone || now_ms >= k->shutdown.deadline_ms)
         shutdown_finish(k, alive);
 }
 

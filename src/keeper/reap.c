@@ -26,9 +26,7 @@ static void reap_leader(struct keeper *k, struct entry *e, const struct zombie *
     e->pub.exited = true;
     e->pub.status = d->status;
     e->pub.exited_wall_ms = clock_wall_ms();
-    e->pub.utime_us = d->utime_us;
-    e->pub.stime_us = d->stime_us;
-    e->pub.maxrss_kib = d->maxrss_kib;
+    e->pub.usage = d->usage;
     e->pub.oom = reap_was_oom(k, e, d->status);
     if (e->spawn != NULL) {
         spawn_step(k, e->spawn);
@@ -54,7 +52,7 @@ static void reap_one(struct keeper *k, const struct zombie *d)
         reap_leader(k, e, d);
     else if (worker)
         worker_on_exit(k, d->status);
-    else if (!upgrade_on_exit(k, d->pid, d->status))
+    else if (!upgrade_on_exit(k, d))
         (void)reload_on_exit(k, d->pid, d->status);
 }
 

@@ -44,9 +44,7 @@ static struct k_exited requests_exit_of(const struct entry *e)
         .status = e->pub.status,
         .oom = e->pub.oom,
         .at_wall_ms = e->pub.exited_wall_ms,
-        .utime_us = e->pub.utime_us,
-        .stime_us = e->pub.stime_us,
-        .maxrss_kib = e->pub.maxrss_kib,
+        .usage = e->pub.usage,
     };
 }
 

@@ -32,6 +32,8 @@
 
 #define UPGRADE_RETIRE_MS 1000
 #define UPGRADE_SETTLE_MS 1000
+#define UPGRADE_WELL_MS 200 /* upgrade_well_ms() */
+#define UPGRADE_WELL_WORK 8
 
 /* `upgrade-check VERSION` and the command line that it would be executed with. */
 static void upgrade_check_argv(const struct keeper *k, char *version, char **out, size_t max)
@@ -123,7 +125,8 @@ void upgrade_begin(struct keeper *k)
         return;
     }
     k->upgrade.phase = UPGRADE_CHECK;
-    k->upgrade.deadline_ms = clock_mono_ms() + LIMIT_UPGRADE_CHECK_MS;
+    k->upgrade.began_ms = clock_mono_ms();
+    k->upgrade.deadline_ms = k->upgrade.began_ms + LIMIT_UPGRADE_CHECK_MS;
 }
 
 /* The daemon is shutting down: a worker that has left already is not replaced. */
@@ -152,7 +155,7 @@ void upgrade_leave(struct keeper *k)
     if (k->shutdown.phase != SHUTDOWN_NONE || k->upgrade.phase >= UPGRADE_RETIRE)
         return;
     upgrade_cancel(k);
-    log_info("leaving; the vault keeps %zu processes", k->table.count);
+    log_info("exiting; the vault keeps %zu processes", k->table.count);
     k->upgrade.leaving = true;
     upgrade_retire_worker(k);
 }
@@ -177,29 +180,44 @@ static void upgrade_read_report(struct keeper *k, char *last, size_t size)
 static void upgrade_refuse(struct keeper *k, int status, const char *said)
 {
     if (WIFSIGNALED(status))
-        log_error("upgrade: %s died of %s in its trial%s%s; nothing is changed",
+        log_error("upgrade: %s was killed by %s in its trial%s%s; nothing has changed",
                   k->options->exe_path, signal_name(WTERMSIG(status)), said[0] ? ": " : "", said);
     else
-        log_error("upgrade: %s cannot take over%s%s; nothing is changed", k->options->exe_path,
+        log_error("upgrade: %s cannot take over%s%s; nothing has changed", k->options->exe_path,
                   said[0] ? ": " : "", said);
 }
 
-bool upgrade_on_exit(struct keeper *k, pid_t pid, int status)
+/*
+ * How long the new binary may take from its exec until it serves. Clients wait meanwhile, so one
+ * that hangs must be given up soon. The trial has just done the same work on the same machine,
+ * beside the same load, so a multiple of its time is enough for a good one. A trial that only
+ * waited for a processor says less about that: what it waited for counts once.
+ */
+static int32_t upgrade_well_ms(const struct keeper *k, const struct usage *u)
+{
+    uint64_t trial = clock_mono_ms() - k->upgrade.began_ms;
+    uint64_t work = (u->user_us + u->system_us) / 1000 * UPGRADE_WELL_WORK;
+
+    return (int32_t)(UPGRADE_WELL_MS + trial + (work < 2 * trial ? work : 2 * trial));
+}
+
+bool upgrade_on_exit(struct keeper *k, const struct zombie *d)
 {
     char said[LIMIT_UPGRADE_REPORT_BYTES + 1];
 
-    if (pid != k->upgrade.check_pid)
+    if (d->pid != k->upgrade.check_pid)
         return false;
     k->upgrade.check_pid = 0;
     upgrade_read_report(k, said, sizeof said);
     if (k->upgrade.phase != UPGRADE_CHECK)
         return true;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_CHECK_YES) {
+    if (WIFEXITED(d->status) && WEXITSTATUS(d->status) == KEEPER_CHECK_YES) {
         if (said[0] != '\0')
             log_warn("upgrade: the candidate: %s", said);
+        k->upgrade.well_ms = upgrade_well_ms(k, &d->usage);
         upgrade_retire_worker(k);
     } else {
-        upgrade_refuse(k, status, said);
+        upgrade_refuse(k, d->status, said);
         k->upgrade.phase = UPGRADE_NOT;
         deposit_refused(k);
     }
@@ -261,7 +279,8 @@ static void upgrade_finish(struct keeper *k)
             upgrade_stay(k);
         return;
     }
-    log_info("upgrade: executing %s", k->options->exe_path);
+    log_info("upgrade: executing %s with a time limit of %d ms", k->options->exe_path,
+             (int)k->upgrade.well_ms);
     rc = upgrade_exec(k);
     log_error("upgrade: %s: %s; continuing with the old binary", k->options->exe_path,
               strerror(-rc));
@@ -275,7 +294,7 @@ void upgrade_step(struct keeper *k, uint64_t now_ms)
     switch (k->upgrade.phase) {
     case UPGRADE_CHECK:
         if (late) {
-            log_error("upgrade: %s did not finish its trial in time; nothing is changed",
+            log_error("upgrade: %s did not finish its trial in time; nothing has changed",
                       k->options->exe_path);
             upgrade_cancel(k);
             deposit_refused(k);
@@ -283,7 +302,7 @@ void upgrade_step(struct keeper *k, uint64_t now_ms)
         break;
     case UPGRADE_RETIRE:
         if (late)
-            worker_kill(k, "it did not leave for the upgrade in time");
+            worker_kill(k, "it did not exit for the upgrade in time");
         if (k->worker.pid == 0) {
             k->upgrade.phase = UPGRADE_SETTLE;
             k->upgrade.deadline_ms = now_ms + UPGRADE_SETTLE_MS;

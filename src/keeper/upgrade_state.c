@@ -59,9 +59,7 @@ static void state_fill_entry(const struct entry *e, struct state_entry *out)
     out->status = e->pub.status;
     out->slot = e->slot == NULL ? 0 : e->slot->number;
     out->exited_wall_ms = e->pub.exited_wall_ms;
-    out->utime_us = e->pub.utime_us;
-    out->stime_us = e->pub.stime_us;
-    out->maxrss_kib = e->pub.maxrss_kib;
+    usage_pack(&e->pub.usage, out->usage);
     out->record_fd = e->pub.record_fd;
     out->tty_fd = e->pub.tty_fd;
     out->stdin_fd = e->pub.stdin_fd;
@@ -257,9 +255,7 @@ static int state_load_entry(struct keeper *k, const struct state_entry *from)
     e->pub.oom = from->oom != 0;
     e->pub.status = from->status;
     e->pub.exited_wall_ms = from->exited_wall_ms;
-    e->pub.utime_us = from->utime_us;
-    e->pub.stime_us = from->stime_us;
-    e->pub.maxrss_kib = from->maxrss_kib;
+    e->pub.usage = usage_unpack(from->usage);
     e->pub.record_fd = from->record_fd;
     e->pub.tty_fd = from->tty_fd;
     e->pub.stdin_fd = from->stdin_fd;
@@ -367,9 +363,7 @@ static void entry_from_row(const struct ledger_row *r, const int32_t *fds, struc
         out->oom = r->oom;
         out->status = r->status;
         out->exited_wall_ms = r->exited_wall_ms;
-        out->utime_us = r->utime_us;
-        out->stime_us = r->stime_us;
-        out->maxrss_kib = r->maxrss_kib;
+        memcpy(out->usage, r->usage, sizeof out->usage);
     }
     out->record_fd = fds[V_RECORD] - 1;
     out->tty_fd = fds[V_TTY] - 1;

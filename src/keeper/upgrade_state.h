@@ -45,7 +45,7 @@ struct state_entry {
     int32_t status;
     uint32_t slot; /* of the cgroup; 0: none */
     int64_t exited_wall_ms;
-    uint64_t utime_us, stime_us, maxrss_kib;
+    uint64_t usage[USAGE_WORDS]; /* see usage_pack() */
     int32_t record_fd, tty_fd, stdin_fd, stdout_fd, stderr_fd;
     int32_t side_fd; /* plus one; 0: none, as in older versions */
 };

@@ -231,7 +231,7 @@ void worker_note_io(struct keeper *k)
 static void worker_log_exit(pid_t pid, int status)
 {
     if (WIFSIGNALED(status))
-        log_warn("worker %d died of %s", (int)pid, signal_name(WTERMSIG(status)));
+        log_warn("worker %d was killed by %s", (int)pid, signal_name(WTERMSIG(status)));
     else
         log_warn("worker %d ended with code %d", (int)pid, WEXITSTATUS(status));
 }

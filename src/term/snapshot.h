@@ -4,8 +4,9 @@
  *
  * They reset the terminal, then write the scrollback, the screen (both screens while the alternate
  * one is active), tab stops, regions, saved cursors, character sets, modes, the title and the
- * cursor, so that whatever the program writes next has the same effect as on the original. They
- * contain no query, so no terminal replies to them. Pure. Layer: term.
+ * cursor, so that whatever the program writes next has the same effect as on the original. In a
+ * taller terminal they fill its upper part, with the same scrollback above it. They contain no
+ * query, so no terminal replies to them. Pure. Layer: term.
  */
 #ifndef HF_TERM_SNAPSHOT_H
 #define HF_TERM_SNAPSHOT_H

@@ -18,8 +18,8 @@ struct writer {
 void writer_pen(struct writer *w, const struct pen *wanted);
 void writer_plain(struct writer *w); /* the default pen */
 void writer_text(struct writer *w, const struct row *r, int col);
-/* Writes all lines of a screen, from the cursor's home position on; scrolls where the screen
- * ends. */
+/* Writes all lines of a screen, from the cursor's home position on; scrolls where our screen
+ * ends, even if the reader's is taller. The cursor may be anywhere afterwards. */
 void writer_lines(struct writer *w, const struct grid *g);
 
 #endif

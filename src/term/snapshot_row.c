@@ -348,13 +348,27 @@ static void begin_wrapped(struct writer *w)
     buf_puts(w->out, "\x1b[3J\x1b[H");
 }
 
+/* The lines that do not fit into a screen of our height must become scrollback in a taller one,
+ * too, where they would otherwise remain visible and be overwritten. */
+static void write_region(struct writer *w, bool on)
+{
+    if (on)
+        buf_printf(w->out, "\x1b[1;%dr", w->t->rows);
+    else
+        buf_puts(w->out, "\x1b[r");
+}
+
 void writer_lines(struct writer *w, const struct grid *g)
 {
     size_t i, end = g->base + (size_t)w->t->rows;
+    bool wrapped = g->len > 0 && grid_row(g, 0)->wrapped, scrolls;
 
     if (end > g->len)
         end = g->len;
-    if (g->len > 0 && grid_row(g, 0)->wrapped)
+    scrolls = wrapped || end > (size_t)w->t->rows;
+    if (scrolls)
+        write_region(w, true);
+    if (wrapped)
         begin_wrapped(w);
     for (i = 0; i < end; i++) {
         const struct row *r = grid_row(g, i), *next = i + 1 < end ? grid_row(g, i + 1) : NULL;
@@ -367,4 +381,6 @@ void writer_lines(struct writer *w, const struct grid *g)
             next_line(w, r, next, at, full);
     }
     writer_plain(w);
+    if (scrolls)
+        write_region(w, false);
 }

@@ -176,7 +176,7 @@ int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_erro
         int rc = auth_add_line(a, text, n);
 
         if (rc == -ENOSPC)
-            return hf_fail(err, HF_E_bad_value, "More than %d tokens.", AUTH_TOKENS_MAX);
+            return hf_fail(err, HF_E_bad_value, "There are more than %d tokens.", AUTH_TOKENS_MAX);
         if (rc < 0)
             return hf_fail(err, HF_E_bad_value,
                            "Line %d: write TOKEN, or ROLE TOKEN with own, type or watch; a token "

@@ -155,7 +155,7 @@ const char *conn_why(const struct conn *c)
         return strerror(c->errnum);
     if (!conn_is_established(c))
         return "no response in time";
-    return c->tls != NULL && !tls_is_ready(c->tls) ? tls_why(c->tls) : "the connection was cut";
+    return c->tls != NULL && !tls_is_ready(c->tls) ? tls_why(c->tls) : "the connection was lost";
 }
 
 void conn_destroy(struct conn *c)

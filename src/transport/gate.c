@@ -166,7 +166,8 @@ static bool gate_room(struct http_request *rq)
     rq->close |= probe;
     if (admission_allows(rq->c, probe ? ROLE_NONE : find_role(rq), probe))
         return true;
-    hf_fail(&err, HF_E_too_many_connections, "The daemon serves %zu connections already.",
+    hf_fail(&err, HF_E_too_many_connections,
+            "The daemon already has %zu connections; try again later.",
             rq->server->o.max_connections);
     err.limit = "connections";
     rq->close = true;
@@ -206,11 +207,12 @@ static bool gate_caller(struct http_request *rq, const char *origin)
 {
     if (!host_ok(rq))
         return refuse_code(rq, HF_E_host_refused,
-                           "The daemon does not serve this Host; allow it by name.");
+                           "The daemon does not serve this Host; allow it with --allow-host.");
     add_cors(rq, origin);
     if (!request_is_plain_read(rq) && !(changes_by_get(rq) ? sender_ok : origin_ok)(rq, origin))
-        return refuse_code(rq, HF_E_origin_refused,
-                           "Pages of this Origin may not call the daemon; allow it by name.");
+        return refuse_code(
+            rq, HF_E_origin_refused,
+            "Pages of this Origin may not call the daemon; allow it with --cors-origin.");
     rq->role = find_role(rq);
     if (rq->role == ROLE_NONE && rq->grant.refused)
         return refuse_link(rq);
@@ -240,8 +242,9 @@ static bool gate_preflight(struct http_request *rq, const char *origin)
     if (!host_ok(rq))
         return refuse_code(rq, HF_E_host_refused, "The daemon does not serve this Host.");
     if (o == NULL || !origin_is_listed(o, origin))
-        return refuse_code(rq, HF_E_origin_refused,
-                           "Pages of this Origin may not call the daemon; allow it by name.");
+        return refuse_code(
+            rq, HF_E_origin_refused,
+            "Pages of this Origin may not call the daemon; allow it with --cors-origin.");
     router_methods_text(rq->match.allow, methods);
     add_cors(rq, origin);
     http_add_header(rq, "Access-Control-Allow-Methods", methods);
@@ -388,6 +391,8 @@ bool gate_admit(struct http_request *rq)
     const char *origin = http_header(rq, "Origin");
     const struct route *r;
 
+    if (origin != NULL && origin[0] == '\0')
+        origin = NULL; /* of no page: that of a page without one is "null" */
     if (!gate_route(rq) || !gate_room(rq))
         return false;
     if (rq->parser.method == 0)

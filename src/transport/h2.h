@@ -39,7 +39,8 @@ void h2_give_up(struct h2_stream *s); /* the same, but the owner is not notified
 /* h2_reply.c. The first two release the request. `lent`: the body is never freed. */
 void h2_reply(struct http_request *rq, int status, const char *type, const void *body, size_t len,
               bool lent);
-void h2_start(struct http_request *rq, int status, const char *type, struct http_stream *st);
+void h2_start(struct http_request *rq, int status, const char *type, long long length,
+              struct http_stream *st);
 void h2_send_continue(struct h2_stream *s);
 bool h2_ready(const struct h2_stream *s);
 size_t h2_count_unsent(const struct h2_stream *s); /* written, but not passed to the connection */

@@ -145,14 +145,15 @@ void h2_reply(struct http_request *rq, int status, const char *type, const void 
 
 /* --- streamed responses --------------------------------------------------------------------- */
 
-void h2_start(struct http_request *rq, int status, const char *type, struct http_stream *st)
+void h2_start(struct http_request *rq, int status, const char *type, long long length,
+              struct http_stream *st)
 {
     struct h2_stream *s = rq->h2;
     bool head = rq->parser.method == HTTP_HEAD_M;
 
     s->st = st;
     s->whole = head;
-    submit_head(rq, status, type, -1, !head);
+    submit_head(rq, status, type, length, !head);
     leave_request(rq);
 }
 

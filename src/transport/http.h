@@ -166,6 +166,9 @@ bool http_query_each(const struct http_request *rq, size_t *i, const char **name
                      const char **value);
 /* The name is case-insensitive; repeated headers are joined by ", "; NULL: absent. */
 const char *http_header(const struct http_request *rq, const char *name);
+/* Iterates over all of them: start with *at = 0; false: no more. */
+bool http_header_each(const struct http_request *rq, size_t *at, const char **name,
+                      const char **value);
 const char *http_body(const struct http_request *rq, size_t *len); /* whole, non-stream routes */
 enum role http_role(const struct http_request *rq);
 /* The handler of a public route has verified a credential of its own, such as a signature: the
@@ -210,6 +213,9 @@ void *http_user(const struct http_request *rq);
 typedef size_t http_body_fn(struct http_request *rq, const void *bytes, size_t len, bool last);
 void http_body_stream(struct http_request *rq, http_body_fn *on_body);
 void http_body_resume(struct http_request *rq);
+/* Memory that the handler holds of such a body, as peer_memory.h counts it. May cut the connection,
+ * which is reported later. */
+void http_set_held(struct http_request *rq, size_t bytes);
 
 /* --- responses ------------------------------------------------------------------ */
 void http_add_header(struct http_request *rq, const char *name, const char *value);
@@ -237,6 +243,11 @@ struct http_stream_ops {
 };
 struct http_stream *http_stream_start(struct http_request *rq, int status, const char *type,
                                       const struct http_stream_ops *ops, void *arg);
+/* The same for a body of known length: exactly so many bytes must be written. An end before that
+ * is an abort. */
+struct http_stream *http_stream_start_sized(struct http_request *rq, int status, const char *type,
+                                            uint64_t length, const struct http_stream_ops *ops,
+                                            void *arg);
 bool http_stream_ready(const struct http_stream *st);
 /* For an owner whose writing takes long (base/work.h): may it continue in this turn? False: no, and
  * its on_drain is called in a later one. */
@@ -265,6 +276,9 @@ struct raw_ops {
 /* 101 with Upgrade: protocol (NULL: a plain 200 response, then bytes). */
 struct raw *raw_accept(struct http_request *rq, const char *protocol, const struct raw_ops *ops,
                        void *arg);
+/* The same; a header pads the head to `head_bytes`, unless it is longer. */
+struct raw *raw_accept_padded(struct http_request *rq, const char *protocol, size_t head_bytes,
+                              const struct raw_ops *ops, void *arg);
 bool raw_ready(const struct raw *r);
 void raw_write(struct raw *r, const struct iovec *iov, int count);
 uint64_t raw_count_sent(const struct raw *r); /* as http_stream_count_sent() */

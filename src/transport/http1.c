@@ -120,7 +120,7 @@ static int check_framing_name(struct http1 *p, const char *name)
                     "Trailers must not contain Content-Length or Transfer-Encoding.");
     if (p->says_length && p->says_coding)
         return fail(p, HF_E_bad_request,
-                    "Content-Length and Transfer-Encoding exclude each other.");
+                    "Content-Length and Transfer-Encoding cannot be combined.");
     return 0;
 }
 
@@ -300,9 +300,9 @@ static int check_lines(struct http1 *p, const char *bytes, size_t len)
         if (c > '\r' && before > '\r')
             continue; /* the common case */
         if (c == '\0' || (c == '\n') != (before == '\r'))
-            return fail(p, HF_E_bad_request, "The request has a bad line end or a NUL.");
+            return fail(p, HF_E_bad_request, "The request has a bad line ending or a NUL.");
         if (before == '\n' && (c == ' ' || c == '\t'))
-            return fail(p, HF_E_bad_request, "The request has a folded line.");
+            return fail(p, HF_E_bad_request, "The request has a folded header line.");
     }
     p->last = (char)last;
     return 0;
@@ -327,7 +327,7 @@ static int check_framing(struct http1 *p)
     if (coding == NULL)
         return 0;
     if (!p->http11)
-        return fail(p, HF_E_bad_request, "HTTP/1.0 has no Transfer-Encoding.");
+        return fail(p, HF_E_bad_request, "HTTP/1.0 does not support Transfer-Encoding.");
     /* llhttp treats trailing blanks its own way: a body that it does not read as chunks is
      * refused. */
     if (!p->chunked || strcasecmp(coding, "chunked") != 0 ||

@@ -150,7 +150,7 @@ size_t request_deliver_body(struct http_request *rq, const char *bytes, size_t l
         err.limit = "held_bytes";
         request_give_up(rq, &err);
     } else if (buf_reserve(&rq->body, len) < 0) {
-        hf_fail(&err, HF_E_no_memory, "No memory for the body.");
+        hf_fail(&err, HF_E_no_memory, "Out of memory for the body.");
         request_give_up(rq, &err);
     } else {
         buf_put(&rq->body, bytes, len);

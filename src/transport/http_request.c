@@ -43,7 +43,13 @@ void request_count_held(struct http_request *rq)
     if (rq->c != NULL)
         peer_memory_set(&rq->held, rq->c,
                         sizeof *rq + rq->parser.target.cap + rq->parser.headers.cap +
-                            rq->parser.trailers.cap + rq->body.cap);
+                            rq->parser.trailers.cap + rq->body.cap + rq->handler_bytes);
+}
+
+void http_set_held(struct http_request *rq, size_t bytes)
+{
+    rq->handler_bytes = bytes;
+    request_count_held(rq);
 }
 
 void request_free(struct http_request *rq)
@@ -265,6 +271,12 @@ const char *http_header(const struct http_request *rq, const char *name)
     if (first == NULL || http1_header(&rq->parser, name, &at) == NULL)
         return first;
     return join_headers((struct http_request *)(uintptr_t)rq, name);
+}
+
+bool http_header_each(const struct http_request *rq, size_t *at, const char **name,
+                      const char **value)
+{
+    return http1_next_header(&rq->parser.headers, at, name, value);
 }
 
 const char *http_body(const struct http_request *rq, size_t *len)

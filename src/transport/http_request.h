@@ -44,7 +44,8 @@ struct http_request {
     struct request_text *texts;
 
     struct buf body;
-    struct peer_memory held; /* of the head and the body */
+    size_t handler_bytes;    /* http_set_held() */
+    struct peer_memory held; /* of the head, the body and the handler */
     /* At the front of the connection's bytes: body that was not consumed. */
     size_t body_parsed;
     http_body_fn *on_body;

@@ -59,6 +59,7 @@ const char *http_status_text(int status)
         {503, "Service Unavailable"},
         {504, "Gateway Timeout"},
         {505, "HTTP Version Not Supported"},
+        {507, "Insufficient Storage"},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_stream.c - responses of unknown length
+ * http_stream.c - responses that are written bit by bit
  *
  * The head waits for the first piece, so that one sendmsg() sends both, but not beyond the end of
  * the turn. Layer: transport.
@@ -21,7 +21,8 @@ struct http_stream {
     const struct http_stream_ops *ops; /* NULL: the owner has abandoned it */
     void *arg;
     struct task head_task; /* HEAD: there is nothing to stream */
-    bool chunked, head_only;
+    bool chunked, head_only, sized;
+    uint64_t left;    /* sized: bytes that are still to be written */
     bool close;       /* the connection ends with it */
     bool unread;      /* the request's body was not read to its end */
     struct task work; /* resumes the owner's writing when there is time again */
@@ -135,9 +136,14 @@ static struct http_stream *stream_begun(struct http_stream *st)
     return st;
 }
 
-struct http_stream *http_stream_start(struct http_request *rq, int status, const char *type,
-                                      const struct http_stream_ops *ops, void *arg)
+/* length < 0: unknown. */
+static struct http_stream *stream_start(struct http_request *rq, int status, const char *type,
+                                        int64_t length, const struct http_stream_ops *ops,
+                                        void *arg)
 {
+    enum body_form form = length >= 0         ? BODY_LENGTH
+                          : rq->parser.http11 ? BODY_CHUNKED
+                                              : BODY_UNTIL_CLOSE;
     struct http_stream *st = hf_xalloc(sizeof *st);
     struct conn *c = rq->c;
     struct buf *head;
@@ -147,13 +153,15 @@ struct http_stream *http_stream_start(struct http_request *rq, int status, const
     st->ops = ops;
     st->arg = arg;
     st->head_only = rq->parser.method == HTTP_HEAD_M;
+    st->sized = length >= 0;
+    st->left = st->sized ? (uint64_t)length : 0;
     if (rq->h2 != NULL) {
         st->h2 = rq->h2;
-        h2_start(rq, status, type, st);
+        h2_start(rq, status, type, length, st);
         return stream_begun(st);
     }
-    st->chunked = rq->parser.http11;
-    head = response_head(rq, status, type, st->chunked ? BODY_CHUNKED : BODY_UNTIL_CLOSE, 0);
+    st->chunked = form == BODY_CHUNKED;
+    head = response_head(rq, status, type, form, st->left);
     st->unread = !rq->body_done;
     st->close = rq->close || st->unread;
     request_reply_begun(rq);
@@ -162,6 +170,20 @@ struct http_stream *http_stream_start(struct http_request *rq, int status, const
     conn_set_deadline(c, DEADLINE_NONE);
     request_release(rq);
     return stream_begun(st);
+}
+
+struct http_stream *http_stream_start(struct http_request *rq, int status, const char *type,
+                                      const struct http_stream_ops *ops, void *arg)
+{
+    return stream_start(rq, status, type, -1, ops, arg);
+}
+
+struct http_stream *http_stream_start_sized(struct http_request *rq, int status, const char *type,
+                                            uint64_t length, const struct http_stream_ops *ops,
+                                            void *arg)
+{
+    assert(length <= INT64_MAX);
+    return stream_start(rq, status, type, (int64_t)length, ops, arg);
 }
 
 bool http_stream_ready(const struct http_stream *st)
@@ -201,6 +223,8 @@ void http_stream_write(struct http_stream *st, const struct iovec *iov, int coun
         total += iov[i].iov_len;
     if (total == 0 || st->head_only)
         return; /* an empty chunk would be the last */
+    assert(!st->sized || total <= st->left);
+    st->left -= st->sized ? total : 0;
     if (st->alive != NULL)
         st->written_ms = loop_now_ms(st->c->server->loop);
     if (st->h2 != NULL) {
@@ -289,6 +313,10 @@ static void stream_send_end(struct http_stream *st)
 
 void http_stream_end(struct http_stream *st)
 {
+    if (st->sized && st->left > 0 && !st->head_only) {
+        http_stream_abort(st);
+        return;
+    }
     if (st->chunked && !st->head_only)
         stream_send_end(st);
     if (conn_is_ended(st->c) && st->h2 == NULL)

@@ -245,7 +245,7 @@ static int open_unix(const char *path, int *out, struct hf_error *err)
     int fd, rc;
 
     if (len == 0 || len >= sizeof a.un.sun_path)
-        return hf_fail(err, HF_E_bad_value, "The path of a unix socket has 1 to %zu bytes.",
+        return hf_fail(err, HF_E_bad_value, "The path of a unix socket must have 1 to %zu bytes.",
                        sizeof a.un.sun_path - 1);
     memcpy(a.un.sun_path, path, len + 1);
     rc = clear_stale(&a);

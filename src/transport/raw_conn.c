@@ -78,8 +78,23 @@ static const struct conn_proto raw_proto = {
     .on_end = raw_on_end,
 };
 
-struct raw *raw_accept(struct http_request *rq, const char *protocol, const struct raw_ops *ops,
-                       void *arg)
+/* Before the empty line that ends it. */
+static void pad_head(struct buf *head, size_t bytes)
+{
+    static const char name[] = "X-Padding: ", end[] = "\r\n\r\n";
+    size_t least = head->len - 2 + sizeof name - 1 + sizeof end - 1;
+
+    if (bytes < least)
+        return;
+    head->len -= 2;
+    buf_put(head, name, sizeof name - 1);
+    for (size_t i = least; i < bytes; i++)
+        buf_putc(head, '-');
+    buf_put(head, end, sizeof end - 1);
+}
+
+struct raw *raw_accept_padded(struct http_request *rq, const char *protocol, size_t head_bytes,
+                              const struct raw_ops *ops, void *arg)
 {
     struct raw *r = hf_xalloc(sizeof *r);
     struct conn *c = rq->c;
@@ -94,6 +109,7 @@ struct raw *raw_accept(struct http_request *rq, const char *protocol, const stru
         http_add_header(rq, "Upgrade", protocol);
     }
     head = response_head(rq, protocol != NULL ? 101 : 200, NULL, BODY_UPGRADE, 0);
+    pad_head(head, head_bytes);
     request_reply_begun(rq);
     conn_cork(c, buf_data(head), head->len);
     conn_become(c, &raw_proto, r);
@@ -102,6 +118,12 @@ struct raw *raw_accept(struct http_request *rq, const char *protocol, const stru
     if (!c->delivering)
         conn_resume(c); /* what came with the request */
     return r;
+}
+
+struct raw *raw_accept(struct http_request *rq, const char *protocol, const struct raw_ops *ops,
+                       void *arg)
+{
+    return raw_accept_padded(rq, protocol, 0, ops, arg);
 }
 
 bool raw_ready(const struct raw *r)

@@ -24,7 +24,7 @@ struct tls_context *tls_client_context_new(const char *ca_file, struct hf_error 
     c->ctx = SSL_CTX_new(TLS_client_method());
     if (c->ctx == NULL) {
         tls_context_free(c);
-        hf_fail(err, HF_E_no_memory, "OpenSSL has no memory");
+        hf_fail(err, HF_E_no_memory, "OpenSSL is out of memory");
         return NULL;
     }
     tls_harden(c->ctx);
@@ -78,7 +78,7 @@ const char *tls_why(const struct tls *t)
 
     if (verified != X509_V_OK)
         return X509_verify_cert_error_string(verified);
-    return t->why[0] != '\0' ? t->why : "the connection was cut";
+    return t->why[0] != '\0' ? t->why : "the connection was lost";
 }
 
 #else

@@ -58,7 +58,7 @@ int path_parse(struct path *p, const char *raw, struct hf_error *err)
         return hf_fail(err, HF_E_bad_path, "The path must begin with a slash.");
     p->mem = malloc(len + 1); /* a decoded segment and its NUL fit where it and its slash were */
     if (p->mem == NULL)
-        return hf_fail(err, HF_E_no_memory, "No memory for the path.");
+        return hf_fail(err, HF_E_no_memory, "Out of memory for the path.");
     for (const char *s = raw + 1;;) {
         size_t part = strcspn(s, "/");
         ssize_t n = url_percent_decode(s, part, false, p->mem + at);
@@ -129,7 +129,7 @@ int query_parse(struct url_query *q, const char *raw, struct hf_error *err)
     q->list = calloc(max, sizeof *q->list);
     if (q->mem == NULL || q->list == NULL) {
         query_fini(q);
-        return hf_fail(err, HF_E_no_memory, "No memory for the query.");
+        return hf_fail(err, HF_E_no_memory, "Out of memory for the query.");
     }
     while (*raw != '\0') {
         size_t len = strcspn(raw, "&");
@@ -177,7 +177,7 @@ int query_check(const struct url_query *q, const char *allowed, struct hf_error 
         for (size_t j = 0; j < i; j++) {
             if (strcmp(q->list[j].name, name) == 0)
                 return hf_fail_field(err, HF_E_bad_query, name,
-                                     "Query parameter is given more than once.");
+                                     "The query parameter is given more than once.");
         }
     }
     return 0;

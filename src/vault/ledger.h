@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/usage.h"
+
 #define LEDGER_MAGIC 0x6c766668u
 #define LEDGER_VERSION 1 /* of the layout; a binary with another one cannot take over */
 #define LEDGER_ROWS 65536
@@ -44,7 +46,7 @@ struct ledger_row {
     int32_t status;
     uint32_t oom;
     int64_t exited_wall_ms;
-    uint64_t utime_us, stime_us, maxrss_kib;
+    uint64_t usage[USAGE_WORDS]; /* see usage_pack() */
 };
 
 struct ledger {

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -160,16 +161,32 @@ static void kill_keeper(struct vault *v, const char *why)
 {
     log_error("killing keeper %d: %s", (int)v->keeper, why);
     kill(v->keeper, SIGKILL);
+    v->killed = true;
     v->well_by_ms = NEVER;
 }
 
-static void on_trial(struct vault *v)
+static void on_trial(struct vault *v, int32_t allowed_ms)
 {
+    bool valid = allowed_ms > 0 && allowed_ms < VAULT_WELL_MS;
+
     v->on_trial = true;
     v->well = false;
     v->since_ms = clock_mono_ms();
-    v->well_by_ms = v->since_ms + VAULT_WELL_MS;
+    v->well_by_ms = v->since_ms + (valid ? (uint64_t)allowed_ms : VAULT_WELL_MS);
     set_phase(v, V_STARTING);
+}
+
+/* A good binary may be late, too, on a machine with too much to do. Nothing is lost: it can be put
+ * in place later. */
+static void on_late(struct vault *v)
+{
+    if (v->on_trial) {
+        v->late++;
+        log_error("upgrade: the new binary does not serve after %" PRIu64
+                  " ms; try again if the machine was busy",
+                  v->well_by_ms - v->since_ms);
+    }
+    kill_keeper(v, "it did not start in time");
 }
 
 static bool is_end_ordered(const struct vault *v)
@@ -205,6 +222,10 @@ static void refused(struct vault *v)
  * keeper may die between two. */
 static void on_well(struct vault *v, const int *exe)
 {
+    uint64_t now = clock_mono_ms();
+
+    if (v->on_trial && !v->well && exe != NULL)
+        log_info("upgrade: the new binary serves after %" PRIu64 " ms", now - v->since_ms);
     if (exe != NULL && v->on_trial && !v->well)
         store_move(v, V_KEY_EXE, V_KEY_GOOD);
     if (exe != NULL)
@@ -212,7 +233,7 @@ static void on_well(struct vault *v, const int *exe)
     v->on_trial = v->on_trial && exe != NULL;
     v->upgrades += v->on_trial;
     v->well = true;
-    v->since_ms = clock_mono_ms();
+    v->since_ms = now;
     v->well_by_ms = NEVER;
     if (v->phase == V_STARTING)
         set_phase(v, V_SERVING);
@@ -256,8 +277,13 @@ static bool on_keeper_message(struct vault *v, const struct v_message *m, const 
 {
     switch (m->type) {
     case V_REAP: on_reap(v, m->pid); return true;
-    case V_TRIAL: on_trial(v); return true;
-    case V_WELL: on_well(v, m->count == 1 ? fds : NULL); return true;
+    case V_TRIAL: on_trial(v, m->status); return true;
+    case V_WELL:
+        if (!v->killed)
+            on_well(v, m->count == 1 ? fds : NULL);
+        else if (m->count == 1)
+            close(fds[0]);
+        return true;
     case V_KEEP: v->keep = true; return true;
     case V_REFUSED: refused(v); return true;
     case V_DONE:
@@ -310,7 +336,7 @@ static void on_channel(struct vault *v)
 static void log_death(const struct vault *v, int status)
 {
     if (WIFSIGNALED(status))
-        log_error("keeper %d died of %s; %zu processes keep running", (int)v->keeper,
+        log_error("keeper %d was killed by %s; %zu processes keep running", (int)v->keeper,
                   signal_name(WTERMSIG(status)), ledger_count(v->ledger, ROW_RUNNING));
     else
         log_error("keeper %d ended with code %d; %zu processes keep running", (int)v->keeper,
@@ -421,12 +447,10 @@ static void on_keeper_exit(struct vault *v)
 
 static struct v_message exit_message(const struct zombie *d)
 {
-    return (struct v_message){.type = V_EXITED,
-                              .pid = d->pid,
-                              .status = d->status,
-                              .utime_us = d->utime_us,
-                              .stime_us = d->stime_us,
-                              .maxrss_kib = d->maxrss_kib};
+    struct v_message m = {.type = V_EXITED, .pid = d->pid, .status = d->status};
+
+    usage_pack(&d->usage, m.usage);
+    return m;
 }
 
 static void check_children(struct vault *v)
@@ -564,7 +588,7 @@ static void on_time(struct vault *v)
     uint64_t now = clock_mono_ms();
 
     if (v->well_by_ms <= now)
-        kill_keeper(v, "it did not start in time");
+        on_late(v);
     if (v->accept_at_ms <= now)
         v->accept_at_ms = NEVER;
     if (v->start_at_ms <= now && v->keeper == 0)

@@ -20,8 +20,8 @@
 #include "vault/ledger.h"
 #include "vault/vault_proto.h"
 
-/* Between V_TRIAL and V_WELL: a binary that takes longer is killed, and the previous one runs
- * again. */
+/* Between V_TRIAL and V_WELL, at most: a binary that takes longer is killed, and the previous one
+ * runs again. The keeper, which has seen the trial, asks for less. */
 #define VAULT_WELL_MS 10000
 /* The same for a keeper that the vault started, which has more to do. */
 #define VAULT_START_MS 60000
@@ -60,10 +60,11 @@ struct vault {
     bool start_next; /* V_START arrived while a keeper was leaving */
     bool well;       /* the keeper has sent V_WELL */
     bool on_trial;   /* it runs another binary than V_KEY_GOOD */
+    bool killed;     /* by us: a V_WELL that was on its way does not count */
     int code;
     unsigned early;  /* early deaths in a row */
     unsigned failed; /* the last so many of them before V_WELL */
-    uint32_t starts, upgrades, refusals;
+    uint32_t starts, upgrades, refusals, late;
     uint64_t since_ms;     /* when the keeper was started, executed a binary, or sent V_WELL */
     uint64_t start_at_ms;  /* UINT64_MAX: no start is due */
     uint64_t well_by_ms;   /* UINT64_MAX: there is no deadline */

@@ -179,7 +179,8 @@ static struct v_message control_status(const struct vault *v)
                               .starts = v->starts,
                               .launcher = v->launcher,
                               .upgrades = v->upgrades,
-                              .refusals = v->refusals};
+                              .refusals = v->refusals,
+                              .late = v->late};
 }
 
 /* A client that does not read misses updates: each update replaces all earlier ones. */

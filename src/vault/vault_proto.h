@@ -43,12 +43,13 @@ enum v_type {
     V_PUT = 1, /* store these descriptors under keys[0..count-1], replacing older ones */
     V_DROP,    /* close those under `count` keys from keys[0] on */
     V_REAP,    /* the keeper has recorded the exit of `pid` */
-    V_TRIAL,   /* the keeper is about to execute another binary in its place */
+    V_TRIAL,   /* the keeper is about to execute another binary in its place; `status`: milliseconds
+                * until V_WELL, 0: as many as the vault allows */
     V_WELL,    /* the first worker of this keeper serves; with its binary, if that is new */
     V_DONE,    /* everything has ended; the daemon's exit code is `status` */
     V_KEEP,    /* the keeper leaves, and the vault keeps everything */
     /* vault -> keeper */
-    V_EXITED, /* a child of the vault: pid, status, rusage. It stays a zombie until V_REAP. */
+    V_EXITED, /* a child of the vault: pid, status, usage. It stays a zombie until V_REAP. */
     V_LEAVE,  /* leave with V_KEEP */
     /* launcher or CLI -> vault; V_PUT, V_DROP and V_LEAVE, too */
     V_STATUS,  /* reply: V_STATUS, with a descriptor of the ledger */
@@ -77,13 +78,14 @@ struct v_message {
     uint32_t keys[V_PUT_MAX];
     int32_t pid;    /* V_STATUS: the keeper's; 0: none */
     int32_t status; /* as from waitpid(2); V_DONE: exit code; V_STATUS: exit code when ended */
-    uint64_t utime_us, stime_us, maxrss_kib;
-    uint32_t phase;    /* V_STATUS: enum v_phase */
-    uint32_t starts;   /* V_STATUS: number of keepers started so far */
-    int32_t launcher;  /* V_STATUS: pid; 0: none */
+    uint64_t usage[USAGE_WORDS]; /* V_EXITED; see usage_pack() */
+    uint32_t phase;              /* V_STATUS: enum v_phase */
+    uint32_t starts;             /* V_STATUS: number of keepers started so far */
+    int32_t launcher;            /* V_STATUS: pid; 0: none */
     uint32_t upgrades; /* V_STATUS: number of binaries executed in place that sent V_WELL */
     uint32_t refusals; /* V_STATUS: number of binaries requested that did not take over */
-    uint32_t room[3];
+    uint32_t late;     /* V_STATUS: number of those killed because they did not serve in time */
+    uint32_t room[2];
 };
 
 /* The channel, the ledger and the index of descriptors of an executed keeper: three numbers

@@ -163,7 +163,7 @@ static pid_t start(struct vault *v, int *channel_fd)
     v->keeper = pid;
     v->reported_pid = 0;
     v->starts++;
-    v->keep = v->done = v->well = v->on_trial = v->leaving = v->start_next = false;
+    v->keep = v->done = v->well = v->on_trial = v->killed = v->leaving = v->start_next = false;
     v->since_ms = clock_mono_ms();
     v->start_at_ms = UINT64_MAX;
     v->well_by_ms = v->starts == 1 ? UINT64_MAX : v->since_ms + VAULT_START_MS;

@@ -22,12 +22,21 @@ static int status_of(const siginfo_t *info)
     return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
+static struct usage usage_of(const struct rusage *r)
+{
+    return (struct usage){.user_us = time_us(&r->ru_utime),
+                          .system_us = time_us(&r->ru_stime),
+                          .max_rss_kib = (uint64_t)r->ru_maxrss,
+                          .has_blocks = true,
+                          .in_blocks = (uint64_t)r->ru_inblock,
+                          .out_blocks = (uint64_t)r->ru_oublock};
+}
+
 /* wait4(2) always reaps, and the C library's waitid() does not report resource usage. */
 pid_t zombie_peek(pid_t pid, struct zombie *out)
 {
     siginfo_t info = {0};
-    struct rusage usage;
-
+    struct rusage usage = {0}; /* some kernels leave it alone */
     long rc;
 
     do
@@ -39,9 +48,7 @@ pid_t zombie_peek(pid_t pid, struct zombie *out)
     *out = (struct zombie){
         .pid = info.si_pid,
         .status = status_of(&info),
-        .utime_us = time_us(&usage.ru_utime),
-        .stime_us = time_us(&usage.ru_stime),
-        .maxrss_kib = (uint64_t)usage.ru_maxrss,
+        .usage = usage_of(&usage),
     };
     return info.si_pid;
 }

@@ -8,13 +8,14 @@
 #ifndef HF_VAULT_ZOMBIE_H
 #define HF_VAULT_ZOMBIE_H
 
-#include <stdint.h>
 #include <sys/types.h>
+
+#include "base/usage.h"
 
 struct zombie {
     pid_t pid;
     int status; /* as from waitpid(2) */
-    uint64_t utime_us, stime_us, maxrss_kib;
+    struct usage usage;
 };
 
 /* The child `pid`, or any child if 0. Returns its pid, or 0: no such child has died. */

@@ -127,11 +127,12 @@ withBrowser("Cloudflare's addon and ours", { args: ['--cors-origin', origin] }, 
         const shows = (name, text) => waitUntil(() => view.evaluate(([n, t]) => window.shown(n).includes(t), [name, text]), `${text} at ${name}`, 15000);
         const same = async (when) => {
             const both = () => view.evaluate(() => [window.cells('theirs'), window.cells('ours')]);
+            let pair; // output may still arrive, so what is compared is what the wait has seen
             await waitUntil(async () => {
-                const [theirs, ours] = await both();
-                return JSON.stringify(theirs) === JSON.stringify(ours);
+                pair = await both();
+                return JSON.stringify(pair[0]) === JSON.stringify(pair[1]);
             }, 'the same cells').catch(() => {});
-            const [theirs, ours] = await both();
+            const [theirs, ours] = pair;
             assert.equal(ours.lines.length, theirs.lines.length, `${when}: lines`);
             theirs.lines.forEach((line, y) => assert.equal(ours.lines[y], line, `${when}: line ${y}`));
             assert.deepEqual([ours.cursor, ours.type, ours.size], [theirs.cursor, theirs.type, theirs.size], when);

@@ -151,6 +151,7 @@ withBrowser('the page in a browser', {}, (d, visit, browser) => {
         await u.shows('vim -u NONE'); // the shell's screen: vim would swallow what is typed before
         await u.type('exit\n');
         await u.page.locator('.banner', { hasText: 'done' }).waitFor();
+        await u.page.locator('.banner', { hasText: /\d s CPU, [\d.]+ MB/ }).waitFor();
         assert.equal((await d.get(id)).exit_code, 0);
         await u.leave();
     });

@@ -8,12 +8,13 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { it, test } from '../lib/test.mjs';
+import { burn, burner } from '../lib/burn.mjs';
 import { cli, cliEnv, fails, ok, onPty } from '../lib/cli.mjs';
 import { binary, daemonFor, releaseBinary, withDaemon } from '../lib/daemon.mjs';
 
 const COMMANDS = [
-    'run', 'attach', 'ps', 'logs', 'send', 'signal', 'kill', 'rm', 'wait', 'resize',
-    'screen', 'watch', 'events', 'record', 'share', 'open', 'session', 'info', 'token', 'upgrade', 'completion',
+    'run', 'sh', 'attach', 'ps', 'logs', 'send', 'signal', 'kill', 'rm', 'wait', 'resize',
+    'screen', 'watch', 'events', 'record', 'share', 'open', 'cp', 'session', 'info', 'token', 'upgrade', 'completion',
 ];
 
 test('help names every command, and every command has its own', async () => {
@@ -62,6 +63,7 @@ test('mistakes on the command line end with 2 and a sentence', async () => {
         ['run'], ['run', '-e'], ['run', '--timeout', 'soon', 'true'], ['run', '-d', '--rm', 'true'], ['run', '-dt', '--rm', 'true'], ['run', '-it', '--json', 'true'],
         ['attach'], ['attach', 'a', 'b'], ['signal', 'x'], ['kill'], ['rm'], ['rm', '--exited', 'x'], ['rm', '--grace', 'x', 'y'],
         ['wait'], ['wait', '-t', 'x', 'y'], ['wait', '--quiet', '0', 'x'], ['resize', 'x', '120'], ['resize', 'x', '12x3x4'], ['resize', 'x', '4294967376x24'], ['resize', 'x', '80x'], ['resize', 'x', 'x24'], ['resize', 'x', '-1x24'], ['resize', 'x'],
+        ['cp'], ['cp', 'a'], ['cp', 'a', 'b'], ['cp', ':a', ':b'], ['cp', '', ':b'], ['cp', ':a', ''], ['cp', '-', '-'],
         ['session'], ['session', 'nonsense'], ['session', 'run', 'x'], ['session', 'rm'],
         ['completion'], ['completion', 'tcsh'], ['ps', '--format', '{id'], ['ps', '--format', 'id}'], ['ps', '--format', '{}'],
         ['ps', '--url', 'ftp://x'], ['ps', '--url', 'http://'], ['ps', '--url', 'http://u:p@h:1'], ['ps', '--url', 'http://h:99999'],
@@ -73,7 +75,7 @@ test('mistakes on the command line end with 2 and a sentence', async () => {
 test('a daemon that is not there: 125, and what to do', async () => {
     for (const args of [['ps'], ['attach', 'x'], ['logs', 'x'], ['send', 'x', 'y'], ['signal', 'x', 'INT'], ['kill', 'x'], ['rm', 'x'],
         ['wait', 'x'], ['resize', 'x', '80x24'], ['screen', 'x'], ['watch', 'x'], ['events'], ['record', 'x'], ['share', 'x'], ['open'],
-        ['session', 'ls'], ['info'], ['token'], ['token', 'rotate'], ['upgrade'], ['run', 'true']])
+        ['cp', ':/x', '-'], ['cp', '/etc/passwd', ':/x'], ['session', 'ls'], ['info'], ['token'], ['token', 'rotate'], ['upgrade'], ['run', 'true']])
         await fails(null, 125, /cannot connect to the daemon at .*holdfast serve.*--url/, args, { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });
     await fails(null, 125, /cannot connect to the daemon/, ['ps', '--url', 'unix:/no/such/socket']);
     await fails(null, 125, /at most \d+ bytes/, ['ps', '--url', `unix:/${'x'.repeat(200)}`]);
@@ -128,6 +130,25 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         await fails(d, 1, /status/, ['ps', '--status', 'odd']);
         await fails(d, 125, /tag.*in use|tag_in_use/, ['run', '-d', '--tag', 'one', 'true']);
         assert.equal(await ok(d, ['rm', '-f', '--grace', '0', 'one']), 'one\n');
+    });
+
+    it('ps --usage: what a process uses, and what one that has ended used', async () => {
+        const { command, args } = burner(d, { hold: true });
+        const p = await d.spawn({ command, args, stdin: 'pipe' });
+        await d.outputHas(p.id, 'written_bytes');
+        const table = async () => {
+            const [titles, ...rows] = (await ok(d, ['ps', '-au', '--no-trunc'])).split('\n');
+            assert.match(titles, /^ID +TAG +TTY +STATUS +VIEWERS +CPU +MEMORY +READ +WRITTEN +COMMAND$/);
+            const [, cpu, memory] = rows.find((r) => r.startsWith(p.id)).match(/ (\d+\.\d\d)s +(\d+\.\d)M +(?:\S+) +(?:\S+) +\S*burn/);
+            assert.ok(cpu >= burn.cpuMs / 1100 && memory >= 64 && memory < 256, `${cpu} ${memory}`);
+        };
+        await table();
+        await ok(d, ['send', '--enter', p.id]);
+        await d.exitOf(p.id);
+        await table();
+        const [listed] = (await json(['ps', '-a', '-u'])).filter((l) => l.id === p.id);
+        assert.equal(listed.usage.scope, 'process');
+        assert.match(await ok(d, ['ps', '-a', '--format', '{usage.max_rss_bytes}', '-n1']), /^\d+\n$/);
     });
 
     it('names: an id, its beginning, a tag, tag:, pid:; others are refused', async () => {

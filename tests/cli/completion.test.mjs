@@ -43,6 +43,7 @@ withDaemon('completion', {}, (d) => {
         assert.deepEqual(complete('holdfast', 'token', 'rotate', '--role', 'w'), ['watch']);
         assert.deepEqual(complete('holdfast', 'serve', '--lis'), ['--listen']);
         assert.deepEqual(complete('holdfast', 'ps', '--token-file', `${dir}/scr`), [`${dir}/script`]);
+        assert.deepEqual(complete('holdfast', 'cp', `${dir}/scr`), [`${dir}/script`]);
         assert.ok(complete('holdfast', 'run', 'ba').includes('bash'));
         execFileSync('bash', ['-n', path.join(dir, 'script')]);
         fs.rmSync(dir, { recursive: true });

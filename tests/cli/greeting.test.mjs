@@ -27,7 +27,7 @@ const run = (d, line) => execFileSync('sh', ['-c', line], { cwd: d.dir, env: cli
 test('the token, the commands, a fresh link, and a link at the end', () =>
     daemonFor(options(), async (d) => {
         const lines = await greeting(d);
-        assert.equal(lines[0], `The tokens are in ${d.tokenFile}, as --token-file says.`);
+        assert.equal(lines[0], `The tokens are in ${d.tokenFile} (--token-file).`);
         const ps = /^To list processes: (.* ps --url http:\/\/127\.0\.0\.1:\d+ --token-file \S+)$/.exec(lines[1])?.[1];
         assert.equal(ps, `${binary()} ps --url ${d.url} --token-file ${d.tokenFile}`);
         assert.match(run(d, ps), /^ID /, 'the command works as it is printed');
@@ -35,7 +35,7 @@ test('the token, the commands, a fresh link, and a link at the end', () =>
         if (!(await hasPage(d))) return;
         const open = /^For a fresh link at any time: (.*)$/.exec(lines[2])[1];
         assert.match(run(d, open), new RegExp(`^${d.url}/\\?ticket=\\S+\n$`));
-        assert.equal(lines[3], 'The link below signs one browser in, within 10 minutes.');
+        assert.equal(lines[3], 'The link below signs one browser in. It expires in 10 minutes.');
         assert.equal(lines.length, 5);
         const url = new URL(lines[4].slice('open '.length));
         const follow = () => d.request('GET', url.pathname + url.search, { role: null, agent: false });

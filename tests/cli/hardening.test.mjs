@@ -8,7 +8,7 @@ import path from 'node:path';
 import { releaseBinary, root } from '../lib/daemon.mjs';
 import { describe, it } from '../lib/test.mjs';
 
-const SIZE_MAX = 3_000_000; /* of a release without TLS */
+const SIZE_MAX = 3_200_000; /* of a release without TLS; bench/results.c has the same bar */
 const dynamic = path.resolve(root, process.env.HF_BUILD ?? 'build', 'holdfast');
 const readelf = (...args) => execFileSync('readelf', args, { encoding: 'utf8' });
 

@@ -53,12 +53,12 @@ withDaemon('looking on', {}, (d) => {
         assert.equal((await f.done).text, 'later\n');
     });
 
-    it('logs of what is no longer held says which bytes', async () => {
+    it('logs reports which bytes are no longer kept', async () => {
         const p = await d.spawn({ command: 'head', args: ['-c', '300000', '/dev/zero'], history_bytes: 65536 });
         await d.exitOf(p.id);
         const r = await cli(d, ['logs', p.id]);
         assert.equal(r.code, 0);
-        const gap = /(\d+) bytes of output, 0 to (\d+), are no longer held/.exec(r.stderr);
+        const gap = /(\d+) bytes of output \(0 to (\d+)\) are no longer kept/.exec(r.stderr);
         assert.equal(r.stdout.length + Number(gap[1]), 300000);
     });
 
@@ -74,7 +74,7 @@ withDaemon('looking on', {}, (d) => {
         assert.equal(r.code, 0, r.stderr);
         assert.ok(held.length >= 60000 && held.includes('asks\x1b[6n\x1b[cend'), held.subarray(-40).toString());
         assert.ok(r.stdout.equals(held), `${r.stdout.length} bytes of ${held.length}`);
-        assert.match(r.stderr, /bytes of output, 0 to \d+, are no longer held/);
+        assert.match(r.stderr, /bytes of output \(0 to \d+\) are no longer kept/);
     });
 
     it('and at a terminal what is missing is named, and nothing is asked of it', async () => {
@@ -83,7 +83,7 @@ withDaemon('looking on', {}, (d) => {
         for (const args of [['logs', p.id], ['logs', '-f', p.id]]) {
             const t = onPty(d, args);
             await t.endsWith('exit 0');
-            assert.match(t.text, /bytes of output, 0 to \d+, are no longer held/);
+            assert.match(t.text, /bytes of output \(0 to \d+\) are no longer kept/);
             assert.ok(t.text.includes('\n29999\r') && t.text.includes('\n25000\r'), t.text.slice(0, 200));
             assert.ok(!t.text.includes('\x1b[6n') && !t.text.includes('\x1b[c'));
             await t.close();

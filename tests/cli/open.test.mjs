@@ -105,7 +105,7 @@ withDaemon('open', {}, (d) => {
         const text = await onTerminal(['open'], { BROWSER: browser('a-browser', note) });
         const link = text.split('\n')[0];
         assert.match(link, LINK);
-        assert.match(text, /\nholdfast: the link works once, .*\nholdfast: \$BROWSER opens it in a browser\n$/);
+        assert.match(text, /\nholdfast: the link works once, .*\nholdfast: opening it in a browser with \$BROWSER\n$/);
         assert.equal(await opened(note), link);
     });
 
@@ -121,7 +121,7 @@ withDaemon('open', {}, (d) => {
             const note = path.join(dir, display);
             browser('xdg-open', note);
             const text = await onTerminal(['open'], { PATH: `${dir}:${process.env.PATH}`, BROWSER: '', [display]: ':7' });
-            assert.match(text, /holdfast: xdg-open opens it in a browser\n$/);
+            assert.match(text, /holdfast: opening it in a browser with xdg-open\n$/);
             assert.equal(await opened(note), text.split('\n')[0]);
         }
     });

@@ -219,7 +219,7 @@ withDaemon('pipes', {}, (d) => {
         checkBytes(12, 0, r.stdout);
         assert.equal(r.stdout.length, n);
         assert.ok(kills >= 2, `only ${kills} kills`);
-        assert.match(r.stderr, /connected again/);
+        assert.match(r.stderr, /reconnected after/);
         await d.nextWorker(0);
     });
 

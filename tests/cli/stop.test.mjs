@@ -75,7 +75,7 @@ async function onTerminal(body) {
 /** Before or behind the addresses, which the worker prints. */
 const pickedUp = (t, n) => waitUntil(() => new RegExp(`picked up ${n} process(es)?\r\n`).test(t.text), 'the launcher to say what it picked up');
 
-const HELD = /holdfast is still holding 2 processes; "holdfast serve" picks them up, "holdfast stop" ends them\.\r\nCtrl-C again ends them now\./;
+const HELD = /2 processes still running; "holdfast serve" picks them up, "holdfast stop" terminates them\.\r\nPress Ctrl-C again to terminate them now\./;
 
 test('Ctrl-C without processes ends the daemon', () =>
     onTerminal(async (o) => {
@@ -83,7 +83,7 @@ test('Ctrl-C without processes ends the daemon', () =>
         await ok(o.d, ['run', 'true']); // one that has ended is no reason to stay
         t.type(CTRL_C);
         assert.equal(await t.exit(), 'exit 0');
-        assert.doesNotMatch(t.text, /still holding/);
+        assert.doesNotMatch(t.text, /still running/);
         assert.equal((await o.stop()).code, 1);
     }));
 
@@ -104,7 +104,7 @@ test('Ctrl-C with processes: they live, and serve picks them up', () =>
         // The greeting is for every person that starts it.
         assert.match(t.text, /To list processes: /);
         const r = await o.stop();
-        assert.deepEqual([r.code, r.text], [0, 'stopped; 2 processes ended\n']);
+        assert.deepEqual([r.code, r.text], [0, 'stopped; 2 processes terminated\n']);
         assert.equal(await t.exit(), 'exit 0');
     }));
 
@@ -199,7 +199,7 @@ test('stop and its like: sentences and exit codes', () =>
         assert.equal(await ok(null, ['stop', '--keep', ...at]), 'stopped; no process was running\n');
         assert.deepEqual(await d.left(), { code: 0, signal: null });
         assert.equal(await ok(null, ['stop', '--keep', ...at]), 'stopped; no process was running\n');
-        assert.equal(await ok(null, ['stop', ...at]), 'stopped; 0 processes ended\n');
+        assert.equal(await ok(null, ['stop', ...at]), 'stopped; 0 processes terminated\n');
         assert.deepEqual(await within(d.exit, 10000), { code: 0, signal: null });
         await fails(null, 1, /no daemon of this user is running/, ['stop', ...at]);
     }));
@@ -209,7 +209,7 @@ test('a process that the daemon runs cannot stop it, nor one that it leaves behi
         const stop = `${binary()} stop --listen 127.0.0.1:${d.port}`;
         const { json } = await d.api('POST', '/v1/processes/run', { json: { command: stop, shell: true }, expect: 200 });
         assert.equal(json.process.exit_code, 1);
-        assert.match(json.stderr, /processes that it runs may not control it/);
+        assert.match(json.stderr, /processes that it runs are not allowed to control it/);
         const p = await d.sh(`(setsid sh -c 'sleep 0.2; ${stop}; echo rc $?' 2>&1 &)`);
         await d.outputHas(p.id, 'rc 1');
         assert.equal((await d.request('GET', '/v1/info')).status, 200);
@@ -218,7 +218,7 @@ test('a process that the daemon runs cannot stop it, nor one that it leaves behi
 test('a daemon whose processes cannot be ended is waited for, by its grace', () =>
     daemonFor({ fdBaseline: false, gateway: false, args: ['--grace-ms', '300'] }, async (d) => {
         await d.sh('trap "" TERM; echo up; while :; do sleep 0.02; done').then((p) => d.outputHas(p.id, 'up'));
-        assert.equal(await ok(null, ['stop', '--listen', `127.0.0.1:${d.port}`]), 'stopped; 1 process ended\n');
+        assert.equal(await ok(null, ['stop', '--listen', `127.0.0.1:${d.port}`]), 'stopped; 1 process terminated\n');
         assert.deepEqual(await within(d.exit, 10000), { code: 0, signal: null });
     }));
 
@@ -245,12 +245,12 @@ describe('without --listen', { skip: noNet }, () => {
 
     it('the only one is meant', () => {
         const r = sh(`${start('one')} $hf restart; $hf stop --keep; $hf stop; wait`);
-        assert.deepEqual([r.code, r.out], [0, 'restarted; 0 processes kept running\nstopped; no process was running\nstopped; 0 processes ended\n'], r.err);
+        assert.deepEqual([r.code, r.out], [0, 'restarted; 0 processes kept running\nstopped; no process was running\nstopped; 0 processes terminated\n'], r.err);
     });
 
     it('of several, one must be named', () => {
         const r = sh(`${start('one')} ${start('two')} if $hf stop; then exit 9; fi; $hf stop --listen unix:one; $hf stop; wait`);
-        assert.deepEqual([r.code, r.out], [0, 'stopped; 0 processes ended\n'.repeat(2)], r.err);
+        assert.deepEqual([r.code, r.out], [0, 'stopped; 0 processes terminated\n'.repeat(2)], r.err);
         const names = ['one', 'two'].map((n) => `  unix:${fs.realpathSync(dir)}/${n}\n`);
         assert.match(r.err, /^holdfast stop: several daemons are running; choose one with --listen ADDRESS:\n/);
         for (const n of names) assert.ok(r.err.includes(n), r.err);
@@ -259,6 +259,6 @@ describe('without --listen', { skip: noNet }, () => {
     it('the usual address comes first', () => {
         const r = sh(`ip link set lo up && $hf serve > main.out 2>&1 & until grep -qs listening main.out; do sleep 0.02; done; ${start('one')} $hf stop; $hf stop; wait`);
         if (/ip: not found/.test(r.err)) return;
-        assert.deepEqual([r.code, r.out], [0, 'stopped; 0 processes ended\n'.repeat(2)], r.err);
+        assert.deepEqual([r.code, r.out], [0, 'stopped; 0 processes terminated\n'.repeat(2)], r.err);
     });
 });

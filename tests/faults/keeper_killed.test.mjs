@@ -43,7 +43,7 @@ test('SIGKILL under twenty floods', () =>
         report(`${times} keepers killed; served again after ${gaps[gaps.length >> 1].toFixed(0)} ms (median), ${gaps.at(-1).toFixed(0)} ms (worst)`);
         flood.report(`${times} × keeper`);
         await flood.stop();
-        assert.equal((d.stderr.match(/vault: keeper \d+ died of SIGKILL/g) ?? []).length, times, 'the log tells of each death');
+        assert.equal((d.stderr.match(/vault: keeper \d+ was killed by SIGKILL/g) ?? []).length, times, 'the log tells of each death');
     }));
 
 test('exits that happen while there is no keeper are exact', () =>
@@ -124,7 +124,7 @@ test('a deletion and a resize go on working on what was inherited', () =>
 async function stall(d) {
     process.kill(d.vaultPid(), 'SIGSTOP');
     const run = () => d.request('POST', '/v1/processes/run', { json: { command: 'true' } });
-    while (!d.stderr.includes('the vault does not read')) await Promise.all(Array.from({ length: 20 }, run));
+    while (!d.stderr.includes('the vault is not reading')) await Promise.all(Array.from({ length: 20 }, run));
 }
 
 test('a process of which the vault has nothing is left out, and the others are served', () =>
@@ -170,7 +170,7 @@ test('a vault that was stopped for a while gets what it has missed', () =>
         } finally {
             process.kill(vault, 'SIGCONT');
         }
-        await waitUntil(() => d.stderr.includes('the vault reads again'), 'the keeper to say so');
+        await waitUntil(() => d.stderr.includes('the vault is reading again'), 'the keeper to say so');
         for (const [p, code] of [[closed, 10], [inherited, 8]]) assert.equal((await d.exitOf(p.id)).exit_code, code, 'while nobody is killed');
         assert.equal((await d.output(closed.id)).toString(), 'last\n');
         await killKeeper(d);

@@ -100,7 +100,7 @@ test('a reload that is refused is over, too', () =>
         process.kill(d.pid, 'SIGHUP');
         await m.hears(/RELOADING=1/);
         await m.hears(/READY=1/);
-        assert.match(d.stderr, /cannot take over; nothing is changed/);
+        assert.match(d.stderr, /cannot take over; nothing has changed/);
     }));
 
 test('systemctl restart keeps everything, systemctl stop ends it', () =>
@@ -118,7 +118,7 @@ test('systemctl restart keeps everything, systemctl stop ends it', () =>
             const r = await execStop(d, { job: 'restart' });
             process.kill(d.pid, 'SIGTERM');
             process.kill(d.pid, 'SIGCONT');
-            assert.deepEqual([r.code, /^holding \d+ processes/.test(r.said)], [0, true], r.said);
+            assert.deepEqual([r.code, /^stopped; \d+ processes still running/.test(r.said)], [0, true], r.said);
             assert.match(fs.readFileSync(`${d.dir}/asked`, 'utf8'), /^list-jobs .*holdfast\.service$/m);
             assert.deepEqual(await d.left(), { code: 0, signal: null });
             await m.hears(/STOPPING=1\n/);
@@ -134,7 +134,7 @@ test('systemctl restart keeps everything, systemctl stop ends it', () =>
         await flood.stop();
         const p = await d.sh('sleep 1000');
         const r = await execStop(d);
-        assert.deepEqual([r.code, r.said], [0, 'stopped; 1 process ended\n']);
+        assert.deepEqual([r.code, r.said], [0, 'stopped; 1 process terminated\n']);
         assert.deepEqual(await within(d.exit, 20000, 'the end'), { code: 0, signal: null });
         assert.ok(!proc.isAlive(p.pid));
     }));

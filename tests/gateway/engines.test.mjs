@@ -289,16 +289,16 @@ describe('kubernetes:', () => {
 
     it('serves what it knows while the API server is away', async () => {
         const was = api.requests.length;
-        const backs = logged('kubernetes is back');
+        const backs = logged('kubernetes is responding again');
         api.token = 'nobody has this';
         api.endWatches();
-        await waitUntil(() => /does not know our token \(status 401\)/.test(gw.stderr), 'a refusal to be told');
+        await waitUntil(() => /rejected the gateway's token \(status 401\)/.test(gw.stderr), 'a refusal to be told');
         api.token = 'second';
-        await waitUntil(() => logged('kubernetes is back') === backs + 1, 'a watch that works again', 30000);
+        await waitUntil(() => logged('kubernetes is responding again') === backs + 1, 'a watch that works again', 30000);
         await watching();
         api.token = 'nobody has this';
         api.endWatches();
-        await waitUntil(() => logged('does not know our token') === 2, 'the next refusal', 30000);
+        await waitUntil(() => logged("rejected the gateway's token") === 2, 'the next refusal', 30000);
         assert.ok(api.requests.length > was);
         assert.equal(await status('late'), 200);
         await api.close();
@@ -306,7 +306,7 @@ describe('kubernetes:', () => {
     });
 
     it('finds back by itself when it is there again, and takes what has changed', async () => {
-        const backs = logged('kubernetes is back');
+        const backs = logged('kubernetes is responding again');
         api.token = 'second';
         api.pods.delete('late');
         api.pods.set('later', pod('later'));
@@ -314,7 +314,7 @@ describe('kubernetes:', () => {
         await api.start();
         await waitUntil(async () => (await status('later')) === 200, 'a new list', 30000);
         assert.equal(await status('late'), 404);
-        assert.equal(logged('kubernetes is back'), backs + 1);
+        assert.equal(logged('kubernetes is responding again'), backs + 1);
     });
 });
 

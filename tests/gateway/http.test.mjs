@@ -105,6 +105,7 @@ describe('HTTP through the gateway', () => {
             headers: {
                 'x-forwarded-for': '6.6.6.6',
                 'x-forwarded-evil': '1',
+                'x-forwarded-sandbox': 'b',
                 forwarded: 'for=6.6.6.6',
                 'x-real-ip': '6.6.6.6',
                 authorization: 'Bearer secret',
@@ -119,6 +120,7 @@ describe('HTTP through the gateway', () => {
         assert.equal(h['x-forwarded-proto'], 'http');
         assert.equal(h['x-forwarded-host'], `127.0.0.1:${gw.g.port}`);
         assert.equal(h['x-forwarded-prefix'], '/v1/sandboxes/a/proxy/80');
+        assert.equal(h['x-forwarded-sandbox'], 'a');
         assert.equal(h.forwarded, `for=127.0.0.1;proto=http;host="127.0.0.1:${gw.g.port}"`);
         assert.equal(h.host, `127.0.0.1:${up.port}`);
         assert.equal(h['x-custom'], 'stays');

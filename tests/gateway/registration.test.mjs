@@ -50,7 +50,7 @@ describe('secrets of a registration', () => {
     });
 
     it('are needed, unless somebody says that they are not', () => {
-        assert.match(gateway('--resolver', 'redis://127.0.0.1:1').stderr, /must be signed: give --register-key-file FILE/);
+        assert.match(gateway('--resolver', 'redis://127.0.0.1:1').stderr, /must be signed: set --register-key-file FILE/);
         assert.match(serve('redis://127.0.0.1:1').stderr, /set key_file=FILE or HOLDFAST_REGISTER_KEY/);
         assert.match(serve('redis://127.0.0.1:1?unsigned=1&share_token=1').stderr, /share_token needs a key/);
         assert.match(serve('redis://127.0.0.1:1?unsigned=1', { HOLDFAST_REGISTER_KEY: 'a'.repeat(64) }).stderr, /a key or unsigned=1, not both/);
@@ -114,11 +114,11 @@ describe('registrations', { skip: noRedis }, () => {
             await redis.set(`net${i}`, redis.entry(`net${i}`, { address: `${ip}:${app.port}`, ports: [app.port] }));
             const res = await ask(g.url(`net${i}`, app.port));
             assert.deepEqual([res.status, res.json.code], [502, 'upstream_unreachable'], ip);
-            assert.match(res.json.detail, /an address that this gateway does not call/);
+            assert.match(res.json.detail, /an address that this gateway does not allow/);
         }
         await redis.set('ports', redis.entry('ports', { address: '192.0.2.1:1', ports: { 80: `127.0.0.1:${app.port}` } }));
-        assert.match((await ask(g.url('ports', 80))).json.detail, /does not call/, 'nor by a port’s own address');
-        assert.match(g.stderr, /not calling sandbox net0 at 127\.0\.0\.1:\d+: the address is not allowed/);
+        assert.match((await ask(g.url('ports', 80))).json.detail, /does not allow/, 'nor by a port’s own address');
+        assert.match(g.stderr, /not connecting to sandbox net0 at 127\.0\.0\.1:\d+: the address is not allowed/);
         await g.stop();
     });
 

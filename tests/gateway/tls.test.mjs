@@ -107,7 +107,7 @@ describe('what TLS needs is asked for at the start', () => {
         assert.match(refusal(binary(), '--resolver', `${url}?ca_file=${good.keyFile}`), /cannot use the certificates of/);
         assert.match(refusal(binary(), '--unsigned-registrations', '--resolver', `rediss://127.0.0.1:1?ca_file=${dir}/none`), /cannot use the certificates of .*none/);
         assert.match(refusal(binary(), '--resolver', `redis://127.0.0.1:1?ca_file=${ours.file}`), /rediss:\/\/ for TLS/);
-        assert.match(refusal(binary(), '--resolver', 'kubernetes:'), /outside of a cluster give its URL/);
+        assert.match(refusal(binary(), '--resolver', 'kubernetes:'), /outside a cluster, the URL of the API server is required/);
         const r = spawnSync(binary(), ['serve', '--listen', '127.0.0.1:0', '--register', `rediss://127.0.0.1:1?unsigned=1&ca_file=${dir}/none`, '--no-auth'], { encoding: 'utf8', timeout: 10000 });
         assert.match(r.stderr, /cannot use the certificates of .*none/);
     });

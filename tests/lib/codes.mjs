@@ -16,14 +16,14 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export function definedCodes() {
     const source = fs.readFileSync(path.join(root, 'src/base/error.h'), 'utf8');
     const out = new Map();
-    for (const m of source.matchAll(/X\(([a-z_]+), (\d{3}), [A-Z]+,\s+"([^"]*)"\)/g)) {
+    for (const m of source.matchAll(/X\(([a-z_]+), (\d{3}), [A-Z0-9]+,\s+"([^"]*)"\)/g)) {
         out.set(m[1], { status: Number(m[2]), title: m[3] });
     }
     return out;
 }
 
 /** Codes that need a broken machine: the C tests of tests/unit and tests/faults inject those. */
-export const NEEDS_FAULT = new Set(['internal', 'no_memory']);
+export const NEEDS_FAULT = new Set(['internal', 'no_memory', 'quota_exceeded']);
 
 export const codes = definedCodes();
 const noted = new Set();

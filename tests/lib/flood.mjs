@@ -170,8 +170,8 @@ export class Flood {
         return (q) => all[Math.min(all.length - 1, Math.floor(q * all.length))] ?? NaN;
     }
 
-    /** `bounded`: a full run fails where the pauses are longer than is promised. */
-    report(what, { bounded = true } = {}) {
+    /** A full run fails where the pauses are longer than is promised. */
+    report(what) {
         const times = (mayGap) => {
             const at = this.#pauses(this.streams.filter((s) => s.mayGap === mayGap));
             return `p50 ${at(0.5).toFixed(0)} ms, p99 ${at(0.99).toFixed(0)} ms, max ${at(1).toFixed(0)} ms`;
@@ -181,7 +181,7 @@ export class Flood {
             `measured ${what}: ${mb.toFixed(0)} MB; nothing came for: paced ${times(false)}; floods ${times(true)}; load ${os.loadavg()[0].toFixed(0)}`,
         );
         const bound = PAUSE_MS * Math.max(1, os.loadavg()[0] / OWN_LOAD);
-        if (FULL && bounded) assert.ok(this.#pauses(this.streams)(0.99) <= bound, `99 of 100 viewers go on within ${bound.toFixed(0)} ms`);
+        if (FULL) assert.ok(this.#pauses(this.streams)(0.99) <= bound, `99 of 100 viewers go on within ${bound.toFixed(0)} ms`);
     }
 
     /** All processes still live; then they are ended and every stream is seen to its exit. */

@@ -35,10 +35,11 @@ export class Answer {
 }
 
 /** Opens a request; resolves with the IncomingMessage when its head has come. */
-export function open(target, method, path, { headers = {}, body, timeoutMs = 30000, agent } = {}) {
+export function open(target, method, path, { headers = {}, body, timeoutMs = 30000, agent, localAddress } = {}) {
     const secure = Boolean(target.tls);
     const options = {
         method,
+        localAddress,
         path,
         headers,
         agent: agent ?? target.agent,

@@ -16,7 +16,6 @@ import { root } from './daemon.mjs';
 
 const run = promisify(execFile);
 const HANGS_MS = 240000;
-const venv = path.join(root, '.tools/clients/bin/python');
 
 async function output(program, args, options) {
     try {
@@ -27,10 +26,14 @@ async function output(program, args, options) {
     }
 }
 
-/** Runs a unittest file with the pinned Python clients; `env` tells it where the daemon is. */
-export async function pythonTests(file, env) {
-    assert.ok(fs.existsSync(venv), `${venv} is missing: run scripts/setup test`);
-    const text = await output(venv, ['-m', 'unittest', '-v', path.basename(file)], {
+/**
+ * Runs a unittest file with the pinned Python clients; `env` tells it where the daemon is. `venv` is the virtual
+ * environment in .tools: clients that cannot share one have others.
+ */
+export async function pythonTests(file, env, venv = 'clients') {
+    const python = path.join(root, '.tools', venv, 'bin/python');
+    assert.ok(fs.existsSync(python), `${python} is missing: run scripts/setup test`);
+    const text = await output(python, ['-m', 'unittest', '-v', path.basename(file)], {
         cwd: path.dirname(file),
         env: { PATH: process.env.PATH, HOME: env.HOME, LANG: 'C.UTF-8', PYTHONDONTWRITEBYTECODE: '1', ...env },
     });

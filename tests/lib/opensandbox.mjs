@@ -98,6 +98,7 @@ export const ptyStatus = async (d, id) => (await call(d, 'GET', `/pty/${id}`)).j
 export class Pty {
     constructor(d, path, { query = {}, token = d?.token, base, headers, protocols } = {}) {
         const q = new URLSearchParams(query).toString();
+        this.plain = !/^\/(pty|ws)\//.test(path); /* binary frames are the bytes */
         this.start = Number(query.since) || 0;
         this.messages = [];
         this.frames = [];
@@ -159,9 +160,9 @@ export class Pty {
             return;
         }
         assert.ok(!this.exit, 'bytes after the exit');
-        const op = data[0];
+        const op = this.plain ? 1 : data[0];
         assert.ok(op >= 1 && op <= 3, `frame ${op}`);
-        const bytes = data.subarray(op === 3 ? 9 : 1);
+        const bytes = this.plain ? data : data.subarray(op === 3 ? 9 : 1);
         if (op === 3) {
             const at = Number(data.readBigUInt64BE(1));
             this.from ??= at;
@@ -215,7 +216,7 @@ export class Pty {
     }
 
     type(text) {
-        this.ws.send(Buffer.concat([Buffer.from([0]), Buffer.from(text)]));
+        this.ws.send(Buffer.concat([Buffer.alloc(this.plain ? 0 : 1), Buffer.from(text)]));
     }
 
     send(message) {

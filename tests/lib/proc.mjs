@@ -93,6 +93,13 @@ export function environ(pid) {
 
 export const cmdline = (pid) => (text(`/proc/${pid}/cmdline`) ?? '').split('\0').slice(0, -1);
 
+/** The helper processes that write this file. */
+export const fileWriters = (path) =>
+    pids().filter((pid) => {
+        const words = cmdline(pid);
+        return words[1] === 'file-op' && words[2] === 'write' && words[3] === path;
+    });
+
 /** {fd: target} of a process, or null. */
 export function fds(pid) {
     const out = {};

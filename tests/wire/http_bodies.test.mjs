@@ -115,7 +115,7 @@ withDaemon('http bodies', {}, (d) => {
             d,
             requestBytes(d, 'POST /v1/processes/run', { headers: JSON_TYPE, version: 'HTTP/1.0' }),
         );
-        checkProblem(old, 'length_required', 'HTTP/1.0 has no other way to end a body');
+        checkProblem(old, 'length_required', 'HTTP/1.0 requires a Content-Length');
         const none = await exchange(d, requestBytes(d, 'POST /v1/processes/run', { headers: JSON_TYPE }));
         checkProblem(none, 'bad_json', 'in HTTP/1.1 no length means no body');
     });

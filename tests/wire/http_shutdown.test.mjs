@@ -84,7 +84,7 @@ test('a second SIGTERM ends everything at once', () =>
         await waitUntil(() => d.stderr.includes('worker: stopping'), 'the first to be heard');
         process.kill(d.pid, 'SIGTERM');
         assert.equal((await within(d.exit, 12000, 'exit')).code, 0);
-        assert.match(d.stderr, /keeper: stopping at once/);
+        assert.match(d.stderr, /keeper: stopping immediately/);
         assert.ok(!proc.isAlive(p.pid));
     }));
 

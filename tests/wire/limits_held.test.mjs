@@ -95,6 +95,31 @@ for (const [role, path, budget] of [
         }));
 }
 
+test('messages of input that are never complete are bounded, too', () =>
+    daemonFor({ gateway: false }, async (d) => {
+        const path = '/dialects/e2b/process.Process/StreamInput';
+        const fields = requestFields(d, path, [['content-type', 'application/connect+proto']], 'POST')
+            .filter(([name, value]) => name !== 'authorization' && value !== 'application/json')
+            .concat([['authorization', `Bearer ${d.tokens.type}`]]);
+        const head = Buffer.from([0, 0, 0x40, 0, 0]); // as long as a message may be
+        const piece = Buffer.alloc(16 * 1024);
+        const flood = async () => {
+            const f = await Frames.connect(d);
+            for (let n = 0; n < 100; n++) {
+                f.send(frame(TYPE.HEADERS, 4, 2 * n + 1, block(fields)), frame(TYPE.DATA, 0, 2 * n + 1, head));
+                for (let i = 0; i < 3; i++) f.send(frame(TYPE.DATA, 0, 2 * n + 1, piece));
+            }
+            return f;
+        };
+        const floods = [await flood()];
+        await waitUntil(async () => (await metrics(d)).weak >= 100 * 3 * piece.length, 'the messages to be counted');
+        for (let i = 0; i < limit('LIMIT_HELD_WEAK_BYTES') / (100 * 3 * piece.length); i++) floods.push(await flood());
+        await waitUntil(() => floods.some((f) => f.raw.ended), 'a flood to be closed');
+        assert.ok((await metrics(d)).weak <= limit('LIMIT_HELD_WEAK_BYTES'));
+        floods.forEach((f) => f.destroy());
+        await waitUntil(async () => (await metrics(d)).weak === 0, 'all to be given back');
+    }));
+
 test('replies that nobody reads are bounded for all weak connections together', () =>
     daemonFor({ gateway: false }, async (d) => {
         const p = await d.sh('head -c 1000000 /dev/zero; sleep 1000');

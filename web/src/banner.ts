@@ -4,6 +4,7 @@
 
 import type { ProcessStatus } from '@holdfast/sdk';
 import { h, icon } from './dom.js';
+import { usageText } from './store.js';
 
 export class Banner {
     readonly el = h('div', { class: 'banner', role: 'status', hidden: true });
@@ -53,9 +54,11 @@ export class Banner {
 
     exited(status: ProcessStatus, text: string, again?: () => void): void {
         const bad = status.exitCode !== 0;
+        const used = usageText(status);
         this.#show(
             bad ? 'bad small' : 'ok small',
             h('span', {}, `The process has ended: ${text}`),
+            ...(used ? [h('span', { class: 'used', title: 'CPU time, and the largest memory of the process and its children' }, used)] : []),
             ...(again ? [h('button', { type: 'button', onclick: again }, icon('again'), 'Run again')] : []),
         );
     }

@@ -159,6 +159,15 @@ export function exitText(p: ProcessStatus): string {
     return (e.signal ?? 'killed').replace(/^SIG/, '');
 }
 
+/** What an ended process used: "1.2 s CPU, 64 MB"; null if it is not known. */
+export function usageText(p: ProcessStatus): string | null {
+    const u = p.usage;
+    if (!u?.maxRssBytes) return null;
+    const seconds = (u.userUs + u.systemUs) / 1e6;
+    const mb = u.maxRssBytes / 1048576;
+    return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s CPU, ${mb.toFixed(mb < 10 ? 1 : 0)} MB`;
+}
+
 export function age(since: string, now = Date.now()): string {
     const s = Math.max(0, (now - Date.parse(since)) / 1000);
     if (s < 60) return `${Math.floor(s)} s`;

@@ -561,6 +561,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
             running: false,
             exit: camelize(exit),
             exitCode: m.exit_code as number | null,
+            usage: camelize((m.usage ?? null) as api.Process['usage']),
             timedOut: exit.kind === 'timed_out',
         };
         this.#emit({ type: 'exit', status: this.#process, offset: m.offset as number });

@@ -111,7 +111,9 @@ export class HttpClient {
         const body = o.json === undefined ? o.body : JSON.stringify(snakeize(o.json));
         let answer: Response;
         try {
-            answer = await this.#fetch(this.url(path, o.query), { method, headers, body, signal: o.signal });
+            // Without `duplex`, Node's fetch refuses a stream as the body.
+            const half = body instanceof ReadableStream ? { duplex: 'half' } : {};
+            answer = await this.#fetch(this.url(path, o.query), { method, headers, body, signal: o.signal, ...half } as RequestInit);
             if (answer.ok) return answer;
             throw errorOfAnswer(answer.status, await answer.text());
         } catch (err) {

@@ -16,6 +16,20 @@ export type {
     StartOptions,
     TerminalOptions,
 } from './sandbox.js';
+export { Files } from './files.js';
+export type {
+    ArchiveFormat,
+    FileBody,
+    FileEntry,
+    FileList,
+    FileOptions,
+    ListFilesOptions,
+    ReadOptions,
+    SearchAnswer,
+    SearchOptions,
+    UnpackAnswer,
+    WriteOptions,
+} from './files.js';
 export { Process, Terminal } from './process.js';
 export type {
     CallOptions,
@@ -24,6 +38,7 @@ export type {
     LinkOptions,
     NewLink,
     OutputOptions,
+    RefreshOptions,
     ScreenOptions,
     UpdateOptions,
     WaitCondition,

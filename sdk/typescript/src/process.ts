@@ -14,6 +14,10 @@ import { chunkOf, type OutputChunk, type ProcessStatus, type ProcessStatusWithOu
 export interface CallOptions {
     signal?: AbortSignal;
 }
+export interface RefreshOptions extends CallOptions {
+    /** `live`: what a running process uses now. */
+    usage?: 'live';
+}
 export interface WaitOptions extends CallOptions {
     /** How long to wait; without limit by default. */
     timeoutMs?: number;
@@ -86,8 +90,8 @@ export class Process {
         return status;
     }
 
-    async refresh(includeOutput = false, options: CallOptions = {}): Promise<ProcessStatusWithOutput> {
-        return this.#update(await this.http.json<api.Process>('GET', this.path, options), includeOutput, options.signal);
+    async refresh(includeOutput = false, { usage, signal }: RefreshOptions = {}): Promise<ProcessStatusWithOutput> {
+        return this.#update(await this.http.json<api.Process>('GET', this.path, { query: { usage }, signal }), includeOutput, signal);
     }
 
     /** Waits until the process exits; throws a WaitTimeoutError after `timeoutMs`. */

@@ -129,7 +129,7 @@ async function recordOf(http: HttpClient, started: api.Process, last: api.SseExi
         return await http.json<api.Process>('PATCH', path, { json: { retainMs }, repeat: true });
     } catch (err) {
         // Someone has deleted the record in the meantime; the exit status is known from the stream.
-        if (err instanceof NotFoundError) return { ...started, status: 'exited', exit: last.exit, exit_code: last.exit_code };
+        if (err instanceof NotFoundError) return { ...started, status: 'exited', exit: last.exit, exit_code: last.exit_code, usage: last.usage };
         throw err;
     }
 }

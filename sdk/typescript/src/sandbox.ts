@@ -6,6 +6,7 @@ import type * as api from './api.gen.js';
 import { backoffDelay, sleep } from './backoff.js';
 import { type Camel, camelize } from './camel.js';
 import { ConnectionError, HoldfastError } from './errors.js';
+import { Files } from './files.js';
 import { type ClientOptions, HttpClient } from './http.js';
 import { type CallOptions, Process, Terminal } from './process.js';
 import { run, type RunOptions, type RunResult, start, type StartOptions } from './run.js';
@@ -28,8 +29,10 @@ export interface ListOptions extends CallOptions {
     source?: string;
     label?: string;
     limit?: number;
+    /** `live`: what running processes use now. */
+    usage?: 'live';
 }
-export interface EventsOptions extends Omit<ListOptions, 'limit'> {
+export interface EventsOptions extends Omit<ListOptions, 'limit' | 'usage'> {
     /** The id of the last event seen; 0 for all events that the daemon still has. */
     since?: number;
     /** Also report events of viewers and sessions. */
@@ -204,6 +207,7 @@ export class Sandbox {
     readonly pty: Terminals;
     readonly processes: Processes;
     readonly sessions: Sessions;
+    readonly files: Files;
     readonly #http: HttpClient;
 
     constructor(options: ClientOptions = {}) {
@@ -212,6 +216,7 @@ export class Sandbox {
         this.pty = this.terminal;
         this.processes = new Processes(this.#http);
         this.sessions = new Sessions(this.#http);
+        this.files = new Files(this.#http);
     }
 
     get url(): string {

@@ -42,9 +42,18 @@ static void leave(struct attach *a)
     attach_end(a, CLI_OK);
 }
 
+/* The terminal hung up, or we are about to die: a process that ends with us is notified, and what
+ * ignores that is terminated by on_detach. */
+static void leave_after(struct attach *a, int signum)
+{
+    if (a->o->ends && a->taps[0].up)
+        attach_send_signal(a, signal_name(signum), "group");
+    leave(a);
+}
+
 static void leave_by_signal(struct attach *a, int signum)
 {
-    leave(a);
+    leave_after(a, signum);
     user_terminal_die_of(signum);
 }
 
@@ -104,7 +113,7 @@ static void on_stdin(struct attach *a)
         a->typed.eof_wanted = !a->o->pty; /* a terminal has no end of file */
         if (a->o->raw) {                  /* our terminal hung up */
             attach_send_input(a);
-            leave(a);
+            leave_after(a, SIGHUP);
         }
         return;
     }
@@ -149,6 +158,8 @@ static void end_deaf_process(struct attach *a)
     struct buf path = {0};
 
     leave(a); /* so that it does not block on our reading */
+    if (a->o->ends)
+        user_terminal_die_of(SIGPIPE);
     buf_printf(&path, "/v1/processes/%s", a->o->id);
     remove.path = buf_cstr(&path);
     if (fetch_call(&a->call->place, &remove, &r, &err) == 0)
@@ -342,7 +353,7 @@ int attach_run(const struct client_call *call, const struct attach_options *o)
     finish(&a);
     if (rc != 0)
         return rc;
-    if (a.left && o->raw && !o->read_only)
+    if (a.left && o->raw && !o->read_only && !o->ends)
         fprintf(stderr, "\nholdfast: detached; the process is still running: holdfast attach %s\n",
                 o->id);
     return a.code;

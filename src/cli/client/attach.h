@@ -22,6 +22,7 @@ struct attach_options {
     bool input;          /* forward standard input */
     bool read_only;      /* watch: leave on q or ctrl-c */
     bool owner;          /* run: forward signals; a broken pipe ends the process */
+    bool ends;           /* sh: the process ends when we leave, by its on_detach */
     bool stop_at_replay; /* logs: stop at the end of the kept output */
     bool zero_exit;      /* logs, watch: the process's exit code is not ours */
     bool as_written;     /* logs: the original bytes, never a snapshot instead */

@@ -159,7 +159,7 @@ static void tap_try(struct attach *a, struct attach_conn *l, uint64_t now)
     } else {
         l->retry_at_ms = clock_mono_ms() + next_delay(l);
         if (a->down_ms != 0 && now - a->down_ms >= (uint64_t)a->o->retry_ms)
-            attach_fail(a, "the connection is lost for good: ", err.detail);
+            attach_fail(a, "cannot reconnect: ", err.detail);
     }
 }
 

@@ -103,7 +103,7 @@ static void on_back(struct attach *a)
 
     a->down_ms = 0;
     a->reported_down = false;
-    attach_say(a, "connected again after %.1f s, nothing is lost", (double)away / 1000);
+    attach_say(a, "reconnected after %.1f s; nothing was lost", (double)away / 1000);
     if (a->guarded && screen_guard_is_full_screen(&a->guard))
         attach_send_signal(a, "WINCH",
                            "foreground"); /* a full-screen program redraws over our message */
@@ -136,7 +136,7 @@ static void on_gap(struct attach *a, const json_t *m)
     a->at = a->acked = to;
     /* A snapshot follows: its screen is all that a terminal can still show. */
     if (!a->guarded || a->o->as_written)
-        attach_say(a, "%llu bytes of output, %llu to %llu, are no longer held",
+        attach_say(a, "%llu bytes of output (%llu to %llu) are no longer kept",
                    (unsigned long long)(to - from), (unsigned long long)from,
                    (unsigned long long)to);
 }
@@ -214,7 +214,7 @@ static const char *final_reason(const struct attach *a, int code)
 {
     switch (code) {
     case 4404:
-        return a->placed ? "the process is gone: the daemon was restarted"
+        return a->placed ? "the process no longer exists: the daemon was restarted"
                          : "no such process; holdfast ps -a lists them";
     case 4401: return "the token was replaced; attach again with the new one";
     case 4410: return "this link has expired or was revoked; request a new one";

@@ -6,28 +6,19 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/text.h"
 
 #define SEND_MS 60000
 
 void fetch_escape(struct buf *out, const char *text)
 {
-    static const char plain[] = "-._~:";
-
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                        (c >= 'a' && c <= 'z') || strchr(plain, c) != NULL;
-
-        if (is_plain)
-            buf_putc(out, (char)c);
-        else
-            buf_printf(out, "%%%02X", c);
-    }
+    text_percent_encode(out, text, "-._~:");
 }
 
 void fetch_write_head(struct buf *out, const struct daemon_address *p,
@@ -115,6 +106,19 @@ void fetch_expect(struct http1 *response, bool to_head)
     http1_init_response(response, &limits, to_head);
 }
 
+/* The head of the response, or an error and nothing to close. */
+static int read_head(struct fetch_stream *s, const struct daemon_address *p, int rc,
+                     struct hf_error *err)
+{
+    if (rc == 0)
+        rc = fetch_event(s, -1);
+    if (rc == HTTP1_HEAD)
+        return s->response.status;
+    rc = no_response(p, rc, err);
+    fetch_close(s);
+    return rc;
+}
+
 int fetch_open(struct fetch_stream *s, const struct daemon_address *p,
                const struct fetch_request *request, struct hf_error *err)
 {
@@ -125,15 +129,74 @@ int fetch_open(struct fetch_stream *s, const struct daemon_address *p,
     rc = client_conn_open(&s->wire, p, FETCH_DIAL_MS, err);
     if (rc < 0)
         return rc;
-    rc = send_request(&s->wire, p, request);
-    if (rc == 0)
-        rc = fetch_event(s, -1);
-    if (rc == HTTP1_HEAD)
-        return s->response.status;
-    rc = no_response(p, rc, err);
-    fetch_close(s);
+    return read_head(s, p, send_request(&s->wire, p, request), err);
+}
+
+/* --- a body in pieces -------------------------------------------------------------------- */
+
+int fetch_send_open(struct fetch_stream *s, const struct daemon_address *p,
+                    const struct fetch_request *request, struct hf_error *err)
+{
+    struct buf head = {0};
+    int rc;
+
+    *s = (struct fetch_stream){.wire.fd = -1};
+    fetch_expect(&s->response, false);
+    rc = client_conn_open(&s->wire, p, FETCH_DIAL_MS, err);
+    if (rc < 0)
+        return rc;
+    fetch_write_head(&head, p, request);
+    buf_printf(&head, "Connection: close\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n",
+               request->type != NULL ? request->type : "application/octet-stream");
+    rc = client_conn_put(&s->wire, buf_data(&head), head.len);
+    buf_wipe(&head);
+    if (rc < 0) {
+        rc = no_response(p, rc, err);
+        fetch_close(s);
+    }
     return rc;
 }
+
+/* A daemon that refuses the body sends its response and reads no more. */
+static int flush_unless_answered(struct client_conn *w)
+{
+    int rc;
+
+    while ((rc = client_conn_flush(w)) == -EAGAIN) {
+        rc = client_conn_wait(w, POLLIN | POLLOUT, SEND_MS);
+        if (rc < 0)
+            return rc;
+        rc = client_conn_receive(w);
+        if (w->in.len > 0 || (rc <= 0 && rc != -EAGAIN))
+            return -EPIPE;
+    }
+    return rc == -ECONNRESET ? -EPIPE : rc;
+}
+
+int fetch_send(struct fetch_stream *s, const void *bytes, size_t len)
+{
+    char size[24];
+    int n = snprintf(size, sizeof size, "%zx\r\n", len);
+    int rc = client_conn_put(&s->wire, size, (size_t)n);
+
+    if (rc == 0)
+        rc = client_conn_put(&s->wire, bytes, len);
+    if (rc == 0)
+        rc = client_conn_put(&s->wire, "\r\n", 2);
+    return rc == 0 ? flush_unless_answered(&s->wire) : rc;
+}
+
+int fetch_send_end(struct fetch_stream *s, const struct daemon_address *p, bool complete,
+                   struct hf_error *err)
+{
+    int rc = complete ? client_conn_put(&s->wire, "0\r\n\r\n", 5) : 0;
+
+    if (rc == 0 && complete)
+        rc = flush_unless_answered(&s->wire);
+    return read_head(s, p, rc == -EPIPE ? 0 : rc, err);
+}
+
+/* ------------------------------------------------------------------------------------------ */
 
 ssize_t fetch_next(struct fetch_stream *s, const char **piece, int timeout_ms)
 {

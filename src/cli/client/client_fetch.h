@@ -3,7 +3,7 @@
  * client_fetch.h - requests to the daemon, one connection each
  *
  * fetch_call() sends a request and reads the whole response; fetch_open() and fetch_next() read a
- * long one in pieces. Layer: cli.
+ * long one in pieces; fetch_send() writes a long body. Layer: cli.
  */
 #ifndef HF_CLI_CLIENT_CLIENT_FETCH_H
 #define HF_CLI_CLIENT_CLIENT_FETCH_H
@@ -54,6 +54,17 @@ int fetch_event(struct fetch_stream *s, int timeout_ms);
 /* The next piece of the body, valid until the next call: its length; 0: the end; -ETIMEDOUT;
  * -errno. */
 ssize_t fetch_next(struct fetch_stream *s, const char **piece, int timeout_ms);
+/*
+ * A request whose body is sent in pieces, and whose response is read like any other. fetch_send()
+ * returns 0, -EPIPE if the daemon accepts no more (its response may say why), or -errno. Closing
+ * before fetch_send_end() shows the daemon that the body is not complete.
+ */
+int fetch_send_open(struct fetch_stream *s, const struct daemon_address *p,
+                    const struct fetch_request *request, struct hf_error *err);
+int fetch_send(struct fetch_stream *s, const void *bytes, size_t len);
+/* Ends the body if it is `complete` and reads the head of the response, as fetch_open() does. */
+int fetch_send_end(struct fetch_stream *s, const struct daemon_address *p, bool complete,
+                   struct hf_error *err);
 /* Reads the rest of the body into a reply. */
 int fetch_rest(struct fetch_stream *s, struct fetch_reply *out);
 void fetch_close(struct fetch_stream *s);

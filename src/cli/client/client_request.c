@@ -294,7 +294,7 @@ static int name_by_list(const struct client_call *call, const char *name, struct
     return command_complain(
         call, CLI_FAILED,
         count == 0 ? "no process has the tag or id '%s'; holdfast ps -a lists the processes"
-                   : "'%s' matches several ids; write more of it",
+                   : "'%s' matches several ids; use a longer prefix",
         name);
 }
 

@@ -114,6 +114,8 @@ static void bash_command(struct buf *out, const struct command *c)
         buf_puts(out, "@process");
     else if (command_takes(c, "COMMAND"))
         buf_puts(out, "@command");
+    else if (command_takes(c, "SRC"))
+        buf_puts(out, "@files");
     if (c->words != NULL) {
         buf_putc(out, ' ');
         put_words(out, c->words);
@@ -155,6 +157,8 @@ static void write_bash(struct buf *out)
              "  [[ $operands == *@process* ]] && operands=\"${operands/@process/} $(" PROCESSES
              ")\"\n"
              "  operands=${operands/@command/}\n"
+             "  [[ $operands == *@files* ]] && mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+             "  operands=${operands/@files/}\n"
              "  [[ -n ${operands// /} ]] && "
              "mapfile -t COMPREPLY < <(compgen -W \"$operands\" -- \"$cur\")\n"
              "  return 0\n}\ncomplete -F _holdfast holdfast\n");
@@ -195,6 +199,8 @@ static void zsh_command(struct buf *out, const struct command *c)
         buf_puts(out, " \\\n        '*:process:_holdfast_processes'");
     else if (command_takes(c, "COMMAND"))
         buf_puts(out, " \\\n        '*::command:_normal'");
+    else if (command_takes(c, "SRC"))
+        buf_puts(out, " \\\n        '*:file:_files'");
     else if (c->words != NULL) {
         buf_puts(out, " \\\n        '1:word:(");
         put_words(out, c->words);
@@ -266,6 +272,8 @@ static void fish_command(struct buf *out, const struct command *c)
                    "complete -c holdfast -n '__fish_seen_subcommand_from %s' -a "
                    "'(__holdfast_processes)'\n",
                    c->name);
+    if (command_takes(c, "SRC"))
+        buf_printf(out, "complete -c holdfast -n '__fish_seen_subcommand_from %s' -F\n", c->name);
     if (command_takes(c, "COMMAND"))
         buf_printf(out,
                    "complete -c holdfast -n '__fish_seen_subcommand_from %s' -a "

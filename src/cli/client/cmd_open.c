@@ -238,7 +238,7 @@ static void open_for_person(const struct client_call *call, const char *url)
         return;
     rc = browser_open(url);
     if (rc == 0)
-        fprintf(stderr, "holdfast: %s opens it in a browser\n", way);
+        fprintf(stderr, "holdfast: opening it in a browser with %s\n", way);
     else
         fprintf(stderr, "holdfast: %s cannot open it: %s\n", way, strerror(-rc));
 }

@@ -4,8 +4,6 @@
  *
  * Layer: cli.
  */
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +15,8 @@
 #include "cli/client/attach.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
+#include "cli/client/create_call.h"
 #include "cli/client/user_terminal.h"
-
-#define CREATE_TRIES 6
-#define CREATE_AGAIN_MS 100
 
 struct run_args {
     bool interactive, tty, detach, remove, shell, clear_env, quiet;
@@ -46,7 +42,8 @@ static const struct opt opts[] = {
     OPT_TEXT("--user", 'u', user, "USER", "user to run as: name, uid or uid:gid"),
     OPT_FLAG("--shell", 0, shell, "run COMMAND with /bin/sh -c"),
     OPT_TEXT("--session", 0, session_id, "ID", "session that the process belongs to"),
-    OPT_TEXT("--source", 0, source, "user|agent|user_shell|system", "who starts the process"),
+    OPT_TEXT("--source", 0, source, "user|agent|user_shell|system",
+             "origin recorded for the process"),
     OPT_FLAG("--rm", 0, remove, "remove the process when it has ended"),
     OPT_TIME("--timeout", 0, timeout_ms, "TIME", "terminate the process after this long"),
     OPT_TIME("--idle-timeout", 0, idle_timeout_ms, "TIME",
@@ -194,30 +191,12 @@ static int check_reply(const struct client_call *call, int rc, const struct hf_e
     return rc == CLI_FAILED ? CLI_NO_DAEMON : rc;
 }
 
-/* The idempotency key makes it safe to retry when a worker died during the request. */
 static int create(const struct client_call *call, const struct buf *body, struct fetch_reply *r)
 {
-    uint8_t raw[16];
-    char hex[2 * sizeof raw + 1], header[64];
-    struct fetch_request post = {.method = "POST",
-                                 .path = "/v1/processes",
-                                 .body = buf_data(body),
-                                 .body_len = body->len,
-                                 .header = header};
     struct hf_error err = {0};
-    int tries, rc = -EIO;
+    bool reached;
+    int rc = create_call(call, body, r, &err, &reached);
 
-    *r = (struct fetch_reply){0};
-    crypto_random(raw, sizeof raw);
-    hex_encode(hex, raw, sizeof raw);
-    snprintf(header, sizeof header, "Idempotency-Key: %s", hex);
-    for (tries = 0; tries < CREATE_TRIES && rc < 0; tries++) {
-        if (tries > 0)
-            poll(NULL, 0, CREATE_AGAIN_MS);
-        rc = fetch_call(&call->place, &post, r, &err);
-        if (rc == -ECONNREFUSED || rc == -ENOENT || rc == -EINVAL)
-            break;
-    }
     return check_reply(call, rc, &err, r);
 }
 

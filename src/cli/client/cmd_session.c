@@ -22,7 +22,8 @@ static const struct opt opts[] = {
     OPT_LIST("--env", 'e', env, OPT_USES_MAX, "NAME=VALUE",
              "create: set a variable; may be repeated"),
     OPT_TEXT("--shell", 0, shell, "PATH", "create: shell to use"),
-    OPT_TEXT("--source", 0, source, "user|agent|user_shell|system", "run: who runs the command"),
+    OPT_TEXT("--source", 0, source, "user|agent|user_shell|system",
+             "run: origin recorded for the command"),
     OPT_TIME("--timeout", 't', timeout_ms, "TIME",
              "run: terminate the command after this long; the shell stays"),
 };

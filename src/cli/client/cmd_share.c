@@ -18,7 +18,8 @@ struct share_args {
 static const struct opt opts[] = {
     OPT_FLAG("--type", 0, type, "allow typing, not only watching"),
     OPT_TIME("--expires", 0, expires_in_ms, "TIME", "lifetime of the link (24h)"),
-    OPT_NUMBER("--uses", 0, max_uses, 1, 1000000, "N", "how often the link can be used (no limit)"),
+    OPT_NUMBER("--uses", 0, max_uses, 1, 1000000, "N",
+               "how many times the link can be used (no limit)"),
     OPT_TEXT("--label", 'l', label, "TEXT", "a description"),
     OPT_FLAG("--list", 0, list, "list the links of the process"),
     OPT_TEXT("--revoke", 0, revoke, "LINK", "revoke a link"),
@@ -34,7 +35,8 @@ static void print_link(const struct client_call *call, const json_t *link)
     while (len > 0 && call->place.url[len - 1] == '/')
         len--;
     printf("%.*s%s\n", (int)len, call->place.url, url);
-    fprintf(stderr, "holdfast: may %s until %s; to revoke it: holdfast share --revoke %s %s\n",
+    fprintf(stderr,
+            "holdfast: the link allows %s until %s; to revoke it: holdfast share --revoke %s %s\n",
             request_json_text(link, "role"), request_json_text(link, "expires_at"),
             request_json_text(link, "id"), call->operands[0]);
 }
@@ -95,7 +97,7 @@ static int share_main(struct client_call *call)
 const struct command share_command = {
     .name = "share",
     .operands = "PROCESS",
-    .summary = "create a link with which others can watch a process",
+    .summary = "create a link that lets others watch a process",
     .about = "The link is printed only once. Treat it like a password.\n",
     COMMAND_OPTS(opts),
     .run = share_main,

@@ -13,7 +13,7 @@ const struct command upgrade_command = {
     .name = "upgrade",
     .operands = "",
     .summary = "switch a running daemon to a newly installed binary",
-    .about = "The daemon executes the binary that is now at its path, without ending a process or\n"
-             "refusing a connection. SIGHUP does the same.\n",
+    .about = "The daemon executes the binary that is now at its path, without terminating\n"
+             "a process or refusing a connection. SIGHUP does the same.\n",
     .run = upgrade_main,
 };

@@ -196,7 +196,7 @@ const struct command wait_command = {
     .operands = "PROCESS...",
     .summary = "wait for processes to end, or for something in their output",
     .about =
-        "Prints the exit code, or the condition that was met first. Exits with 124 on a time-out,\n"
+        "Prints the exit code, or the condition that was met first. Exits with 124 on a timeout,\n"
         "and with 1 if the process ends before a condition is met. A lost connection is\n"
         "reopened.\n",
     COMMAND_OPTS(opts),

@@ -41,6 +41,7 @@ struct command {
     size_t args_size;
     bool first_operand_ends; /* options stop there: the rest belongs to another program */
     bool takes_bytes;        /* operands need not be UTF-8 */
+    bool all_operands;       /* options that are not those of every command are operands, too */
     const char *verb_ends;   /* the same after this first operand and one more: "run" ID ... */
     const char *words;       /* for completions: "bash|zsh|fish" */
     int (*run)(struct client_call *call);
@@ -58,12 +59,14 @@ struct client_call {
     struct daemon_address place; /* found by command_main() */
     const char *url, *token_file, *ca_file, *format;
     bool json;
+    const char *called_as;   /* argv[0], if it named the command; else NULL */
+    void (*on_sigpipe)(int); /* what the caller had set; SIGPIPE is ignored meanwhile */
 };
 
 extern const struct command run_command, attach_command, watch_command, ps_command, logs_command,
     send_command, signal_command, kill_command, rm_command, wait_command, resize_command,
-    screen_command, events_command, record_command, share_command, open_command, session_command,
-    info_command, token_command, upgrade_command, completion_command;
+    screen_command, events_command, record_command, share_command, open_command, cp_command,
+    session_command, info_command, token_command, upgrade_command, completion_command, sh_command;
 
 extern const struct command *const client_commands[]; /* ends with NULL */
 extern const struct opt commands_common_opts[];
@@ -74,6 +77,8 @@ bool command_takes(const struct command *c, const char *word);
 
 /* Parses the arguments, finds the daemon and runs the command. Returns the exit code. */
 int command_main(const struct command *c, int argc, char **argv);
+/* The same with operands only, for a command that is called by another name. */
+int command_main_as(const struct command *c, const char *called_as, int count, char **operands);
 void command_help(const struct command *c, struct buf *out);
 
 /* "holdfast NAME: ..." on standard error; returns `code`. */

@@ -16,17 +16,12 @@
 #include "cli/client/client_print.h"
 
 const struct command *const client_commands[] = {
-    &run_command,        &attach_command,
-    &ps_command,         &logs_command,
-    &send_command,       &signal_command,
-    &kill_command,       &rm_command,
-    &wait_command,       &resize_command,
-    &screen_command,     &watch_command,
-    &events_command,     &record_command,
-    &share_command,      &open_command,
-    &session_command,    &info_command,
-    &token_command,      &upgrade_command,
-    &completion_command, NULL,
+    &run_command,   &sh_command,      &attach_command,     &ps_command,
+    &logs_command,  &send_command,    &signal_command,     &kill_command,
+    &rm_command,    &wait_command,    &resize_command,     &screen_command,
+    &watch_command, &events_command,  &record_command,     &share_command,
+    &open_command,  &cp_command,      &session_command,    &info_command,
+    &token_command, &upgrade_command, &completion_command, NULL,
 };
 
 #define OPT_ARGS struct client_call
@@ -116,8 +111,27 @@ static bool ends_options(const struct client_call *call)
 {
     const char *verb = call->command->verb_ends;
 
-    return call->command->first_operand_ends ||
+    return call->command->first_operand_ends || call->command->all_operands ||
            (verb != NULL && call->operand_count == 2 && strcmp(call->operands[0], verb) == 0);
+}
+
+/* An option that belongs to another program. Its own -h may have another meaning, unless it is all
+ * that there is. */
+static bool is_theirs(const struct command *c, const struct optparse *p)
+{
+    const char *arg = p->argv[p->at];
+    size_t i;
+
+    if (!c->all_operands)
+        return false;
+    for (i = 0; i < commands_common_opt_count; i++) {
+        size_t len = strlen(commands_common_opts[i].name);
+
+        if (strncmp(arg, commands_common_opts[i].name, len) == 0 &&
+            (arg[len] == '\0' || arg[len] == '='))
+            return false;
+    }
+    return !optparse_is_help(arg) || (arg[1] != '-' && p->at + 1 < p->argc);
 }
 
 /* Collects the operands at the front of argv. 0, or an exit code after an error message. */
@@ -134,7 +148,7 @@ static int args_parse(struct client_call *call, int argc, char **argv, bool *hel
     while (p.at < argc && rc == 0) {
         char *arg = argv[p.at];
 
-        if (only_operands || arg[0] != '-' || arg[1] == '\0') {
+        if (only_operands || arg[0] != '-' || arg[1] == '\0' || is_theirs(c, &p)) {
             p.at++;
             call->operands[call->operand_count++] = arg;
             only_operands = only_operands || ends_options(call);
@@ -166,25 +180,44 @@ static int find_place(struct client_call *call)
     return CLI_OK;
 }
 
-int command_main(const struct command *c, int argc, char **argv)
+/* `rc`: of parsing the command line. */
+static int run_call(struct client_call *call, bool help, int rc)
 {
-    struct client_call call = {.command = c, .args = hf_xalloc(c->args_size + 1)};
+    const struct command *c = call->command;
     struct buf text = {0};
-    bool help = false;
-    int rc = args_parse(&call, argc - 2, argv + 2, &help);
 
     /* The reader of our output may close it at any time; each writer handles EPIPE itself. */
-    signal(SIGPIPE, SIG_IGN);
+    call->on_sigpipe = signal(SIGPIPE, SIG_IGN);
     if (rc == 0 && help) {
         command_help(c, &text);
         print_buf(&text);
     } else if (rc == 0) {
-        rc = find_place(&call);
+        rc = find_place(call);
         if (rc == 0)
-            rc = c->run(&call);
+            rc = c->run(call);
     }
-    daemon_address_fini(&call.place);
-    opt_free(c->opts, c->opt_count, call.args);
-    free(call.args);
+    daemon_address_fini(&call->place);
+    opt_free(c->opts, c->opt_count, call->args);
+    free(call->args);
     return print_done(rc);
+}
+
+int command_main_as(const struct command *c, const char *called_as, int count, char **operands)
+{
+    struct client_call call = {.command = c,
+                               .args = hf_xalloc(c->args_size + 1),
+                               .operands = operands,
+                               .operand_count = count,
+                               .called_as = called_as};
+
+    return run_call(&call, false, 0);
+}
+
+int command_main(const struct command *c, int argc, char **argv)
+{
+    struct client_call call = {.command = c, .args = hf_xalloc(c->args_size + 1)};
+    bool help = false;
+    int rc = args_parse(&call, argc - 2, argv + 2, &help);
+
+    return run_call(&call, help, rc);
 }

@@ -12,7 +12,6 @@
 #include "base/limits.h"
 #include "dialects/cloudflare/cf_bridge.h"
 #include "dialects/cloudflare/cf_request.h"
-#include "dialects/common/file_op.h"
 
 #define PREFIX "/dialects/cloudflare"
 
@@ -73,7 +72,7 @@ static void cf_error_reply(struct http_request *rq, const struct hf_error *err)
 
 static void greet(struct http_request *rq)
 {
-    cf_refuse_text(rq, 200, "holdfast speaks Cloudflare Sandbox here\n");
+    cf_refuse_text(rq, 200, "this is holdfast, serving the Cloudflare Sandbox protocol\n");
 }
 
 static void health(struct http_request *rq)
@@ -125,7 +124,6 @@ static void cf_init(struct dialect_base *b)
 
     list_init(&cf->makings);
     list_init(&cf->starts);
-    file_op_end_all(b->engine);
     b->table.routes = routes;
     b->table.count = sizeof routes / sizeof *routes;
 }

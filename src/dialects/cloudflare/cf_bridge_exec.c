@@ -30,18 +30,18 @@ static struct cf_bridge_exec *exec_of(struct cf_run *r)
 
 static void send_bytes(struct cf_run *r, bool is_err, const struct buf *bytes)
 {
-    struct buf *out = &r->call.base->scratch;
+    struct buf *out = &r->follow.call.base->scratch;
 
     if (bytes->len == 0)
         return;
     buf_clear(out);
     base64_encode(out, buf_data(bytes), bytes->len);
-    call_event(&r->call, is_err ? "stderr" : "stdout", out);
+    call_event(&r->follow.call, is_err ? "stderr" : "stdout", out);
 }
 
 static void exec_started(struct cf_run *r)
 {
-    cf_stream_begin(&r->call);
+    cf_stream_begin(&r->follow.call);
 }
 
 static void exec_bytes(struct cf_run *r, const struct slice *s)
@@ -76,7 +76,7 @@ static void exec_done(struct cf_run *r, const struct session_followed *f)
         send_bytes(r, is_err, &rest);
         buf_fini(&rest);
     }
-    o = dialect_reply_open(r->call.base);
+    o = dialect_reply_open(r->follow.call.base);
     if (lost) {
         json_kstr(&o, "error", "the command's exit status is unknown");
         json_kstr(&o, "code", "exec_error");
@@ -84,8 +84,8 @@ static void exec_done(struct cf_run *r, const struct session_followed *f)
         json_kint(&o, "exit_code", timed_out ? CF_TIMEOUT_CODE : f->exit.exit_code);
     }
     json_close(&o, '}');
-    call_event(&r->call, lost ? "error" : "exit", o.buf);
-    call_stream_end(&r->call);
+    call_event(&r->follow.call, lost ? "error" : "exit", o.buf);
+    call_stream_end(&r->follow.call);
 }
 
 /* Do not invent an exit: the stream just ends. */

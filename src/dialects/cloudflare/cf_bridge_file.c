@@ -6,20 +6,15 @@
  * sandbox. A written file appears whole or not at all. Layer: dialects.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/cloudflare/cf_bridge.h"
-#include "dialects/cloudflare/cf_run.h"
-#include "dialects/common/file_op.h"
-#include "dialects/common/file_read.h"
-#include "dialects/common/stdin_feed.h"
+#include "dialects/common/file_download.h"
+#include "dialects/common/file_upload.h"
 #include "transport/url_query.h"
-
-#define REASON_BYTES 300 /* of the process's error output */
 
 /* The path in the request, from "/" on; the caller frees it. NULL: the request has been replied
  * to. */
@@ -40,140 +35,69 @@ static char *file_path(struct http_request *rq)
     return NULL;
 }
 
-static void fail_with_text(struct http_request *rq, const char *text, size_t len)
+static void drained(struct http_request *rq)
 {
-    char line[REASON_BYTES + 1];
-
-    snprintf(line, sizeof line, "%.*s", (int)(len < REASON_BYTES ? len : REASON_BYTES),
-             len > 0 ? text : "");
-    line[strcspn(line, "\n")] = '\0';
-    bridge_error(rq, 500, "file_error", line[0] != '\0' ? line : "the operation failed");
+    bridge_error(rq, 503, "shutting_down", "the daemon is shutting down; try again");
 }
 
 /* --- read ---------------------------------------------------------------------------------- */
 
-static void read_failed(struct http_request *rq, const char *text, size_t len)
+static const char *words_of(const struct file_fault *f)
 {
-    const char *sentence = len > 0 ? memchr(text, ' ', len) : NULL;
+    return f->text[0] != '\0' ? f->text : "the file operation failed";
+}
 
-    switch (file_op_errno(text, len)) {
+static void read_failed(struct http_request *rq, const struct file_fault *f)
+{
+    switch (f->errnum) {
     case ENOENT:
     case ENOTDIR:
     case ELOOP:
     case ENAMETOOLONG: bridge_error(rq, 404, "not_found", "no such file"); break;
     case EISDIR:
+    case ENOTSUP:
     case EINVAL: bridge_error(rq, 400, "invalid_request", "not a regular file"); break;
-    default:
-        sentence = sentence != NULL ? sentence + 1 : text;
-        fail_with_text(rq, sentence, len - (size_t)(sentence - text));
+    default: bridge_error(rq, 500, "file_error", words_of(f)); break;
     }
 }
 
 void cf_bridge_file_get(struct http_request *rq)
 {
+    static const struct file_download_ops ops = {
+        .failed = read_failed, .drain_text = "the daemon is shutting down; try again"};
     hf_autofree char *path = file_path(rq);
+    struct file_op op;
 
-    if (path != NULL)
-        file_read_begin(rq, NULL, path, read_failed, "the daemon is shutting down; try again");
+    if (path == NULL)
+        return;
+    file_op_init(&op, NULL, "read", path);
+    file_download_begin(rq, &op, &ops);
 }
 
 /* --- write ------------------------------------------------------------------------------------ */
 
-/*
- * A shell that waits for a foreground child handles no signal until the child has ended, and a
- * signal that reaches the child between fork and exec is lost. So the child runs in the background,
- * and the shell kills it before it removes the partial file.
- */
-static const char writing[] =
-    "t=$1.$$.part; c=; trap 'trap \"\" HUP INT TERM; "
-    "if [ -n \"$c\" ]; then kill -9 $!; wait; fi 2>/dev/null; rm -f -- \"$t\"' EXIT; "
-    "trap 'exit 1' HUP INT TERM; exec 3<&0; "
-    "mkdir -p -- \"$(dirname -- \"$1\")\" && [ ! -d \"$1\" ] || exit 1; "
-    "c=1; cat <&3 >\"$t\" 3<&- & wait $! || exit 1; c=; mv -f -- \"$t\" \"$1\"";
-
-struct cf_bridge_writer {
-    struct cf_run run;
-    struct stdin_feed feed; /* its process writes the file */
-    struct buf reason;      /* its error output */
-};
-
-static struct cf_bridge_writer *writer_of(struct cf_run *r)
+static void write_reply(struct http_request *rq, const struct file_entry *e)
 {
-    return list_entry(r, struct cf_bridge_writer, run);
-}
-
-static void writer_release(struct cf_run *r)
-{
-    stdin_feed_fini(&writer_of(r)->feed);
-    buf_fini(&writer_of(r)->reason);
-}
-
-static void writer_drain(struct call *c)
-{
-    bridge_error(call_end(c), 503, "shutting_down", "the daemon is shutting down; try again");
-}
-
-/* A process that accepts no more input has failed; its exit status says why. */
-static size_t writer_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
-{
-    return stdin_feed_take(&((struct cf_bridge_writer *)http_user(rq))->feed, bytes, len, last);
-}
-
-static void writer_on_room(void *arg)
-{
-    http_body_resume(((struct cf_bridge_writer *)arg)->run.call.rq);
-}
-
-static void writer_started(struct cf_run *r)
-{
-    stdin_feed_bind(&writer_of(r)->feed, r->process);
-    http_body_stream(r->call.rq, writer_on_body);
-}
-
-static void writer_bytes(struct cf_run *r, const struct slice *s)
-{
-    struct buf *reason = &writer_of(r)->reason;
-    size_t room = REASON_BYTES - reason->len;
-
-    buf_put(reason, s->bytes, s->len < room ? s->len : room);
-}
-
-static void writer_done(struct cf_run *r, const struct session_followed *f)
-{
-    const struct buf *reason = &writer_of(r)->reason;
     static const char ok[] = "{\"ok\":true}";
-    struct http_request *rq = call_detach(&r->call);
 
-    if (f->exit.exit_code == 0)
-        http_reply(rq, 200, "application/json", ok, sizeof ok - 1);
-    else
-        fail_with_text(rq, buf_data(reason), reason->len);
-    call_end(&r->call);
+    (void)e;
+    http_reply(rq, 200, "application/json", ok, sizeof ok - 1);
 }
 
-/* An upload that is incomplete leaves nothing. */
-static const struct cf_run_ops writer_ops = {
-    .started = writer_started,
-    .bytes = writer_bytes,
-    .done = writer_done,
-    .drain = writer_drain,
-    .release = writer_release,
-    .end_if_disconnected = true,
-    .end_if_drained = true,
-};
+static void write_failed(struct http_request *rq, const struct file_fault *f)
+{
+    bridge_error(rq, 500, "file_error", words_of(f));
+}
 
 void cf_bridge_file_put(struct http_request *rq)
 {
+    static const struct file_upload_ops ops = {
+        .reply = write_reply, .failed = write_failed, .drained = drained};
     hf_autofree char *path = file_path(rq);
-    json_auto_t *argv =
-        path == NULL ? NULL : json_pack("[sssss]", "/bin/sh", "-c", writing, "sh", path);
-    const struct cf_launch_request request = {
-        .argv = argv, .stdin_pipe = true, .kill_on_detach = true, .helper = true};
-    struct cf_bridge_writer *w;
+    struct file_op op;
 
-    if (argv == NULL)
+    if (path == NULL)
         return;
-    w = call_begin(rq, &cf_run_kind, sizeof *w);
-    stdin_feed_init(&w->feed, writer_on_room, w);
-    cf_run_begin(&w->run, &writer_ops, &request);
+    file_op_init(&op, NULL, "write", path);
+    file_upload_begin(rq, &op, &ops);
 }

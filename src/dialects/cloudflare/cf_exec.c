@@ -20,7 +20,6 @@
 struct cf_exec {
     struct cf_run run;
     char *session, *command;
-    int64_t timeout_ms;
     bool sessionless;
     struct collect_kept out, err; /* of a plain call */
     struct whole_text text;       /* of a stream */
@@ -60,7 +59,6 @@ static void exec_begin(struct cf_request *q, const struct cf_run_ops *ops)
     e->sessionless = a.session == NULL;
     e->session = hf_xstrdup(cf_session_id(q));
     e->command = hf_xstrdup(a.command);
-    e->timeout_ms = a.timeout_ms;
     cf_run_begin(&e->run, ops, &a);
 }
 
@@ -74,19 +72,18 @@ static const char *exec_wrong(const struct cf_exec *e, const struct session_foll
         return "the command's exit status is unknown";
     if (f->exit.kind != EXIT_TIMED_OUT)
         return NULL;
-    if (e->timeout_ms > 0)
-        snprintf(text, size, "Command timed out after %lld ms", (long long)e->timeout_ms);
-    else
-        snprintf(text, size, "Command timed out");
+    /* Clients search for these words, which differ. */
+    snprintf(text, size, "Command %s after %lldms", e->sessionless ? "timed out" : "timeout",
+             (long long)e->run.timeout_ms);
     return text;
 }
 
 static void exec_failed(struct cf_run *r, const struct hf_error *err)
 {
     if (err->code == HF_E_spawn_failed)
-        cf_fail(&r->call, 500, "COMMAND_EXECUTION_ERROR", err->detail);
+        cf_fail(&r->follow.call, 500, "COMMAND_EXECUTION_ERROR", err->detail);
     else
-        cf_error(&r->call, err);
+        cf_error(&r->follow.call, err);
 }
 
 /* --- the whole output at once ----------------------------------------------------------------- */
@@ -115,7 +112,7 @@ static void write_kept(struct json_out *o, const char *key, struct collect_kept 
 
 static void plain_reply(struct cf_exec *e, int code)
 {
-    struct json_out o = dialect_reply_open(e->run.call.base);
+    struct json_out o = dialect_reply_open(e->run.follow.call.base);
 
     json_kbool(&o, "success", code == 0);
     json_kint(&o, "exitCode", code);
@@ -124,7 +121,7 @@ static void plain_reply(struct cf_exec *e, int code)
     json_kstr(&o, "command", e->command);
     json_kint(&o, "duration", 0);
     json_kstr(&o, "sessionId", e->session);
-    cf_send(&e->run.call, 200, &o);
+    cf_send(&e->run.follow.call, 200, &o);
 }
 
 /* A time-out is an exit status of a command without a session only. */
@@ -139,10 +136,10 @@ static void plain_done(struct cf_run *r, const struct session_followed *f)
         e->err.total = e->err.bytes.len;
         plain_reply(e, CF_TIMEOUT_CODE);
     } else if (wrong != NULL) {
-        cf_fail(&r->call, 500, "COMMAND_EXECUTION_ERROR", wrong);
+        cf_fail(&r->follow.call, 500, "COMMAND_EXECUTION_ERROR", wrong);
     } else if (f->shell_ended) {
         snprintf(text, sizeof text, "The command ended the shell of session '%.100s'", e->session);
-        cf_fail_about(&r->call, 410, "SESSION_TERMINATED", text, "sessionId", e->session);
+        cf_fail_about(&r->follow.call, 410, "SESSION_TERMINATED", text, "sessionId", e->session);
     } else {
         plain_reply(e, f->exit.exit_code);
     }
@@ -169,21 +166,21 @@ static void stream_started(struct cf_run *r)
     const struct cf_exec *e = exec_of(r);
     struct json_out o;
 
-    cf_stream_begin(&r->call);
-    o = cf_event(&r->call, "start");
+    cf_stream_begin(&r->follow.call);
+    o = cf_event(&r->follow.call, "start");
     json_kstr(&o, "command", e->command);
     json_kstr(&o, "sessionId", e->session);
-    cf_event_send(&r->call, &o);
+    cf_event_send(&r->follow.call, &o);
 }
 
 static void stream_bytes(struct cf_run *r, const struct slice *s)
 {
-    cf_send_output(&r->call, &exec_of(r)->text, s, NULL);
+    cf_send_output(&r->follow.call, &exec_of(r)->text, s, NULL);
 }
 
 static void stream_gap(struct cf_run *r, uint64_t from, uint64_t to)
 {
-    cf_send_gap(&r->call, from, to, NULL);
+    cf_send_gap(&r->follow.call, from, to, NULL);
 }
 
 static void stream_done(struct cf_run *r, const struct session_followed *f)
@@ -193,16 +190,16 @@ static void stream_done(struct cf_run *r, const struct session_followed *f)
     const char *wrong = exec_wrong(e, f, text, sizeof text);
     struct json_out o;
 
-    cf_send_output_end(&r->call, &e->text, NULL);
-    o = cf_event(&r->call, wrong != NULL ? "error" : "complete");
+    cf_send_output_end(&r->follow.call, &e->text, NULL);
+    o = cf_event(&r->follow.call, wrong != NULL ? "error" : "complete");
     if (wrong != NULL) {
         json_kstr(&o, "error", wrong);
         json_kstr(&o, "data", wrong);
     } else {
         json_kint(&o, "exitCode", f->exit.exit_code);
     }
-    cf_event_send(&r->call, &o);
-    call_stream_end(&r->call);
+    cf_event_send(&r->follow.call, &o);
+    call_stream_end(&r->follow.call);
 }
 
 void cf_execute_stream(struct cf_request *q)

@@ -209,6 +209,7 @@ static int plan_make(struct cf_launch_plan *p, const struct cf_launch *l, struct
     p->spec.metadata_json = a->metadata;
     p->spec.timeout_ms = a->timeout_ms;
     p->spec.pty = a->pty;
+    p->spec.source = a->pty ? SOURCE_USER : SOURCE_AGENT;
     p->spec.rows = a->rows;
     p->spec.cols = a->cols;
     p->spec.history_bytes = a->history_bytes;

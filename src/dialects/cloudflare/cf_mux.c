@@ -17,7 +17,7 @@
 #include "transport/ws.h"
 
 struct cf_mux {
-    struct pending pending;
+    struct call call;
     struct cf *cf;
     struct ws *ws;
     struct list lanes; /* struct cf_mux_lane */
@@ -40,23 +40,18 @@ static struct cf_mux_lane *lane_first(const struct cf_mux *m)
     return list_entry(m->lanes.next, struct cf_mux_lane, link);
 }
 
-static void mux_end(struct cf_mux *m)
+static void mux_release(struct call *c)
 {
+    struct cf_mux *m = list_entry(c, struct cf_mux, call);
+
     while (!list_is_empty(&m->lanes))
         call_leave(lane_first(m)->carrier.call);
     buf_fini(&m->held);
     buf_fini(&m->frame);
-    pending_fini(&m->pending);
-    free(m);
-}
-
-static void mux_free(struct pending *p)
-{
-    mux_end(list_entry(p, struct cf_mux, pending));
 }
 
 /* A server that shuts down closes its WebSockets itself; each call is notified separately. */
-static const struct pending_kind mux_kind = {.drain = NULL, .free = mux_free};
+static const struct call_kind mux_kind = {.release = mux_release, .stays = true};
 
 /* --- to the client ------------------------------------------------------------------------ */
 
@@ -251,7 +246,7 @@ static void mux_dispatch(struct cf_mux *m, const struct cf_mux_frame *f)
 static void mux_request(struct cf_mux *m, const struct cf_mux_frame *f)
 {
     if (lane_find(m, f->id) != NULL)
-        mux_error(m, f->id, "INVALID_REQUEST", "this id is in use", 400);
+        mux_error(m, f->id, "INVALID_REQUEST", "another request with this id is in progress", 400);
     else if (m->count >= LIMIT_CF_CALLS)
         mux_error(m, f->id, "INTERNAL_ERROR", "too many requests in progress", 429);
     else
@@ -289,7 +284,7 @@ static size_t mux_on_binary(void *arg, const void *bytes, size_t len, bool last)
 static void mux_on_closed(void *arg, int code)
 {
     (void)code;
-    mux_end(arg);
+    call_end(&((struct cf_mux *)arg)->call);
 }
 
 static const struct ws_ops ws_ops = {
@@ -305,10 +300,10 @@ void cf_mux(struct http_request *rq)
 
     m->cf = cf_of(rq);
     list_init(&m->lanes);
-    pending_init(&m->pending, &m->cf->base.pending, &mux_kind);
+    call_adopt_unattended(&m->call, &m->cf->base, &mux_kind);
     m->ws = ws_accept(rq, NULL, &ws_ops, m);
     if (m->ws == NULL)
-        mux_end(m);
+        call_end(&m->call);
     else
         ws_allow_text(m->ws, LIMIT_CF_FRAME_BYTES);
 }

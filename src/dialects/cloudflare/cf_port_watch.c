@@ -187,7 +187,7 @@ static bool watching_decode(struct cf_request *q, struct cf_port_watch *w)
     }
     /* A token that may only watch starts no process and probes no server. */
     if (http && q->role < ROLE_OWN) {
-        cf_fail(q->call, 403, "PERMISSION_DENIED", "this token may watch in mode tcp only");
+        cf_fail(q->call, 403, "PERMISSION_DENIED", "this token may only watch in mode tcp");
         return false;
     }
     w->probe_path = http ? hf_xstrdup(w->path) : NULL;

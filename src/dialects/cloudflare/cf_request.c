@@ -217,7 +217,7 @@ void cf_send_output_end(struct call *c, struct whole_text *t, const char *proces
 void cf_send_gap(struct call *c, uint64_t from, uint64_t to, const char *process_id)
 {
     char text[100];
-    int n = snprintf(text, sizeof text, "[%llu bytes of output are no longer held]\n",
+    int n = snprintf(text, sizeof text, "[%llu bytes of output are no longer kept]\n",
                      (unsigned long long)(to - from));
 
     send_text(c, true, text, (size_t)n, process_id);

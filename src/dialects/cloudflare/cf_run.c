@@ -13,7 +13,12 @@
 
 static struct cf_run *run_of(struct call *c)
 {
-    return list_entry(c, struct cf_run, call);
+    return list_entry(c, struct cf_run, follow.call);
+}
+
+static struct cf_run *run_of_follow(struct follow *f)
+{
+    return list_entry(f, struct cf_run, follow);
 }
 
 /* No one follows the command any more. `end`: terminate what runs as well. */
@@ -21,12 +26,12 @@ static void run_leave(struct cf_run *r, bool end)
 {
     if (r->launch != NULL)
         cf_launch_leave(r->launch, end);
-    if (r->follow != NULL)
-        session_follow_leave(r->follow, end);
-    if (r->process != NULL && end)
-        process_terminate(r->process, -1, "detach", NULL, NULL);
+    if (r->session != NULL)
+        session_follow_leave(r->session, end);
+    if (r->follow.process != NULL && end)
+        process_terminate(r->follow.process, -1, "detach", NULL, NULL);
     r->launch = NULL;
-    r->follow = NULL;
+    r->session = NULL;
 }
 
 static void run_release(struct call *c)
@@ -35,8 +40,7 @@ static void run_release(struct call *c)
 
     run_leave(r, false);
     cf_want_cancel(&r->want);
-    viewer_detach(r->viewer);
-    process_unref(r->process);
+    follow_release(c);
     buf_fini(&r->line);
     if (r->ops->release != NULL)
         r->ops->release(r);
@@ -57,10 +61,10 @@ static void run_room(struct call *c)
 {
     struct cf_run *r = run_of(c);
 
-    if (r->follow != NULL)
-        session_follow_pump(r->follow);
-    else if (r->viewer != NULL)
-        viewer_pump(r->viewer);
+    if (r->session != NULL)
+        session_follow_pump(r->session);
+    else
+        follow_room(c);
 }
 
 const struct call_kind cf_run_kind = {
@@ -70,17 +74,17 @@ const struct call_kind cf_run_kind = {
     .room = run_room,
 };
 
-/* --- callbacks of the follower and of the viewer ---------------------------------------------- */
+/* --- the output, of a session or of a process ------------------------------------------------- */
 
 static void run_failed(void *arg, const struct hf_error *err)
 {
     struct cf_run *r = arg;
 
-    r->follow = NULL;
+    r->session = NULL;
     if (r->ops->failed != NULL)
         r->ops->failed(r, err);
     else
-        call_fail(&r->call, err);
+        call_fail(&r->follow.call, err);
 }
 
 static void run_started(void *arg, const struct session_begin *b)
@@ -96,7 +100,7 @@ static bool run_ready(void *arg)
 {
     const struct cf_run *r = arg;
 
-    return !r->call.streams || call_is_ready(&r->call);
+    return !r->follow.call.streams || call_is_ready(&r->follow.call);
 }
 
 static void run_bytes(void *arg, const struct slice *s)
@@ -120,7 +124,7 @@ static void run_done(void *arg, const struct session_followed *f)
 {
     struct cf_run *r = arg;
 
-    r->follow = NULL;
+    r->session = NULL;
     r->ops->done(r, f);
 }
 
@@ -139,7 +143,6 @@ static void run_on_session(void *arg, struct session *s, const struct hf_error *
     struct session_run_spec spec = {
         .command = buf_cstr(&r->line),
         .source = SOURCE_AGENT,
-        .timeout_ms = r->timeout_ms,
         .grace_ms = 0, /* a time-out is a time-out */
     };
     struct hf_error why;
@@ -148,9 +151,10 @@ static void run_on_session(void *arg, struct session *s, const struct hf_error *
         run_failed(r, err);
         return;
     }
-    if (spec.timeout_ms == 0)
-        spec.timeout_ms = cf_session_timeout(s);
-    if (session_follow_start(r->cf->base.engine, s, &spec, &follow_ops, r, &r->follow, &why) < 0)
+    if (r->timeout_ms == 0)
+        r->timeout_ms = cf_session_timeout(s);
+    spec.timeout_ms = r->timeout_ms;
+    if (session_follow_start(r->cf->base.engine, s, &spec, &follow_ops, r, &r->session, &why) < 0)
         run_failed(r, &why);
 }
 
@@ -185,41 +189,56 @@ static void run_in_session(struct cf_run *r, const struct cf_launch_request *a)
 
 /* --- as a process ----------------------------------------------------------------------------- */
 
+static bool process_ahead(struct follow *f)
+{
+    return run_ready(run_of_follow(f));
+}
+
+static void process_bytes(struct follow *f, const struct slice *s)
+{
+    run_bytes(run_of_follow(f), s);
+}
+
+static void process_gap(struct follow *f, uint64_t from, uint64_t to)
+{
+    run_gap(run_of_follow(f), from, to);
+}
+
 /*
  * No client knows its id, so drop the record. A process of a session is kept: what it left behind
  * ends with the session.
  */
-static void run_exited(void *arg, const struct exit_record *x)
+static bool process_exited(struct follow *f, const struct exit_record *x)
 {
-    struct cf_run *r = arg;
-    struct session_followed f = {.exit = *x};
+    struct cf_run *r = run_of_follow(f);
+    struct session_followed ended = {.exit = *x};
 
     if (!r->grouped)
-        process_forget(r->process);
-    run_done(r, &f);
+        process_forget(f->process);
+    run_done(r, &ended);
+    return false;
 }
 
-static const struct viewer_ops viewer_ops = {
-    .ready = run_ready,
-    .bytes = run_bytes,
-    .gap = run_gap,
-    .exited = run_exited,
+static const struct follow_ops process_ops = {
+    .ahead = process_ahead,
+    .bytes = process_bytes,
+    .gap = process_gap,
+    .exited = process_exited,
 };
 
 static void run_on_launched(void *arg, struct process *p, const struct hf_error *err)
 {
-    struct viewer_options o = viewer_own_client(0);
+    struct follow_open o = {.viewer = viewer_own_client(0), .gathers = true};
     struct cf_run *r = arg;
     struct hf_error why;
 
-    o.internal = !r->attached;
+    o.viewer.internal = !r->attached;
     r->launch = NULL;
     if (p == NULL) {
         run_failed(r, err);
         return;
     }
-    r->process = process_ref(p);
-    if (viewer_attach(p, &o, &viewer_ops, r, &r->viewer, &why) < 0) {
+    if (follow_attach(&r->follow, &process_ops, p, &o, &why) < 0) {
         process_terminate(p, -1, "api", NULL, NULL);
         run_failed(r, &why);
         return;
@@ -230,7 +249,7 @@ static void run_on_launched(void *arg, struct process *p, const struct hf_error 
 void cf_run_begin(struct cf_run *r, const struct cf_run_ops *ops,
                   const struct cf_launch_request *request)
 {
-    r->cf = (struct cf *)r->call.base;
+    r->cf = (struct cf *)r->follow.call.base;
     r->ops = ops;
     r->timeout_ms = request->timeout_ms;
     r->grouped = request->group != NULL;

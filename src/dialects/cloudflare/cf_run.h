@@ -9,7 +9,7 @@
 #define HF_DIALECTS_CLOUDFLARE_CF_RUN_H
 
 #include "dialects/cloudflare/cf_launch.h"
-#include "dialects/common/call.h"
+#include "dialects/common/follow.h"
 #include "dialects/common/session_follow.h"
 
 /* What the platform reports as the exit status of a command that timed out. */
@@ -34,17 +34,15 @@ struct cf_run_ops {
 };
 
 struct cf_run {
-    struct call call;
+    struct follow follow; /* has the process that runs it, if no session does */
     const struct cf_run_ops *ops;
     struct cf *cf;
-    struct cf_want want;           /* a session is being created */
-    struct buf line;               /* the command */
-    int64_t timeout_ms;            /* its time limit */
-    struct session_follow *follow; /* the session that runs it */
-    struct cf_launch *launch;      /* or a process is being started */
-    struct process *process;       /* referenced: the process that runs it */
-    struct viewer *viewer;
-    bool grouped;  /* it belongs to a session */
+    struct cf_want want;            /* a session is being created */
+    struct buf line;                /* the command */
+    int64_t timeout_ms;             /* its time limit */
+    struct session_follow *session; /* the session that runs it */
+    struct cf_launch *launch;       /* or a process is being started */
+    bool grouped;                   /* it belongs to a session */
     bool attached; /* it ends with its client, even if the worker dies: the viewer counts as one */
 };
 

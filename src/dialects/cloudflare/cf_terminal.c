@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -98,7 +99,7 @@ static void fresh_gap(struct console *c, uint64_t from, uint64_t to)
 {
     char text[100];
 
-    snprintf(text, sizeof text, "%llu bytes of output were lost: the client is too slow",
+    snprintf(text, sizeof text, "%llu bytes of output were lost: the client reads too slowly",
              (unsigned long long)(to - from));
     send_error(c, text);
 }
@@ -225,6 +226,9 @@ static void terminal_text(struct console *c, const char *text, size_t len)
     enum cf_control control = cf_control_decode(text, len, &cols, &rows);
     bool next = ((const struct cf_terminal *)console_user(c))->next;
 
+    if (control == CF_CONTROL_BAD || control == CF_CONTROL_UNKNOWN)
+        log_debug("cloudflare: ignored or refused a control message of %zu bytes on a terminal",
+                  len);
     if (control == CF_CONTROL_RESIZE)
         terminal_resize(c, cols, rows);
     else if (control == CF_CONTROL_SIZE)
@@ -297,7 +301,6 @@ static struct console *terminal_open(struct http_request *rq, struct process *p,
 
     *t = *user;
     t->cf = cf_of(rq);
-    o.pending = &t->cf->base.pending;
     o.viewer = v;
     o.viewer.terminal = true;
     o.viewer.only_stream = -1;
@@ -309,10 +312,20 @@ static struct console *terminal_open(struct http_request *rq, struct process *p,
     return c;
 }
 
+/* The size comes first, so that the snapshot is already drawn for the client's window. A client
+ * that may only watch has no say in it. */
+static void decode_window(const struct http_request *rq, struct viewer_options *v)
+{
+    cf_query_size(rq, &v->cols, &v->rows);
+    if (v->cols == 0 || v->rows == 0 || http_role(rq) < ROLE_TYPE)
+        v->cols = v->rows = 0;
+}
+
 void cf_terminal_attach(struct http_request *rq, struct process *p, bool fresh)
 {
-    const struct viewer_options v = {.since = fresh ? SINCE_OFFSET : SINCE_SCREEN};
+    struct viewer_options v = {.since = fresh ? SINCE_OFFSET : SINCE_SCREEN};
 
+    decode_window(rq, &v);
     (void)terminal_open(rq, p, fresh ? &fresh_ops : &snapshot_ops, v, &(struct cf_terminal){0});
 }
 
@@ -322,9 +335,7 @@ static void terminal_resume(struct http_request *rq, struct process *p, const ch
     struct viewer_options v = {.since = SINCE_DEFAULT};
     struct console *c;
 
-    cf_query_size(rq, &v.cols, &v.rows);
-    if (v.cols == 0 || v.rows == 0 || http_role(rq) < ROLE_TYPE)
-        v.cols = v.rows = 0;
+    decode_window(rq, &v);
     if (!decode_cursor(cursor, &v)) {
         cf_refuse_socket(rq, 1011, "not a cursor of this terminal");
         return;

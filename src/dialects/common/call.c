@@ -4,23 +4,19 @@
  */
 #include "dialects/common/call.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "dialects/common/dialect_base.h"
 #include "transport/sse.h"
 
-static struct call *call_of(struct pending *p)
-{
-    return list_entry(p, struct call, pending);
-}
-
 static void call_leave_carrier(struct call *c)
 {
     struct call_carrier *k = c->carrier;
 
     c->carrier = NULL;
-    if (k != NULL)
+    if (k != NULL && k->ops->leave != NULL)
         k->ops->leave(k);
 }
 
@@ -29,16 +25,11 @@ static void call_free(struct call *c)
     call_leave_carrier(c);
     if (c->kind->release != NULL)
         c->kind->release(c);
-    pending_fini(&c->pending);
+    list_remove(&c->link);
     free(c);
 }
 
 /* --- what ends it from outside ---------------------------------------------------------- */
-
-static void call_on_free(struct pending *p)
-{
-    call_free(call_of(p));
-}
 
 void call_leave(struct call *c)
 {
@@ -58,9 +49,8 @@ static void call_on_disconnect(void *arg)
     call_leave(arg);
 }
 
-static void call_on_drain(struct pending *p)
+static void call_drain(struct call *c)
 {
-    struct call *c = call_of(p);
     const char *text = c->kind->drain_text;
     struct hf_error err = {0};
 
@@ -82,6 +72,32 @@ void call_outlast_drain(struct call *c)
     (void)c;
 }
 
+void call_drain_all(struct list *calls)
+{
+    struct list todo;
+
+    /* Draining one may end others, as a connection does what it carries. */
+    list_append(calls, &todo); /* makes it a second head, */
+    list_remove(calls);        /* and now the only one */
+    while (!list_is_empty(&todo)) {
+        struct list *first = todo.next;
+
+        list_remove(first);
+        list_append(calls, first);
+        call_drain(list_entry(first, struct call, link));
+    }
+}
+
+void call_free_all(struct list *calls)
+{
+    while (!list_is_empty(calls)) {
+        struct list *first = calls->next;
+
+        call_free(list_entry(first, struct call, link));
+        assert(calls->next != first);
+    }
+}
+
 void call_room(struct call *c)
 {
     if (c->kind->room != NULL)
@@ -93,7 +109,6 @@ static void call_on_room(void *arg)
     call_room(arg);
 }
 
-static const struct pending_kind pending_kind = {.drain = call_on_drain, .free = call_on_free};
 static const struct http_stream_ops stream_ops = {.on_drain = call_on_room,
                                                   .on_disconnect = call_on_disconnect};
 
@@ -103,7 +118,7 @@ void call_adopt_unattended(struct call *c, struct dialect_base *b, const struct 
 {
     c->kind = kind;
     c->base = b;
-    pending_init(&c->pending, &b->pending, &pending_kind);
+    list_append(&b->calls, &c->link);
 }
 
 void call_adopt_carried(struct call *c, struct dialect_base *b, const struct call_kind *kind,
@@ -178,13 +193,20 @@ void call_fail(struct call *c, const struct hf_error *err)
 /* --- streams -------------------------------------------------------------------------------- */
 
 /* The stream belongs to the call before it starts, because starting may report a disconnect. */
-void call_stream(struct call *c, int status, const char *type)
+void call_stream_sized(struct call *c, int status, const char *type, int64_t length)
 {
     struct http_request *rq = c->rq;
 
     c->rq = NULL;
     c->streams = true;
-    c->out = http_stream_start(rq, status, type, &stream_ops, c);
+    c->out = length < 0
+                 ? http_stream_start(rq, status, type, &stream_ops, c)
+                 : http_stream_start_sized(rq, status, type, (uint64_t)length, &stream_ops, c);
+}
+
+void call_stream(struct call *c, int status, const char *type)
+{
+    call_stream_sized(c, status, type, -1);
 }
 
 void call_stream_sse(struct call *c)
@@ -212,12 +234,19 @@ void call_event(struct call *c, const char *event, const struct buf *data)
         sse_send(c->out, event, NULL, buf_data(data), data->len);
 }
 
+void call_stream_detach(struct call *c)
+{
+    if (c->carrier != NULL && c->carrier->ops->reply != NULL)
+        c->carrier->ops->reply(c->carrier, 200, NULL);
+    else if (c->out != NULL)
+        http_stream_end(c->out);
+    c->out = NULL;
+    call_leave_carrier(c);
+}
+
 void call_stream_end(struct call *c)
 {
-    if (c->carrier != NULL)
-        c->carrier->ops->reply(c->carrier, 200, NULL);
-    else
-        http_stream_end(c->out);
+    call_stream_detach(c);
     call_free(c);
 }
 

@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/mem.h"
 #include "dialects/common/caller.h"
@@ -15,12 +14,13 @@
 #include "engine/engine.h"
 
 struct console {
-    struct pending pending;
+    struct call call;
     const struct console_ops *ops;
     void *user;
     struct stdin_feed feed; /* has the process and the viewer; holds at most one text frame */
     struct ws *ws;
     struct timer *gate; /* NULL: the client is known to listen */
+    int code;           /* of the close frame, for `closed` */
     bool may_type, closing;
 };
 
@@ -32,24 +32,19 @@ static void console_detach(struct console *c)
     viewer_detach(v);
 }
 
-static void console_end(struct console *c, int code)
+static void console_release(struct call *call)
 {
+    struct console *c = list_entry(call, struct console, call);
+
     console_detach(c);
     if (c->ws != NULL && c->ops->closed != NULL)
-        c->ops->closed(c, code);
+        c->ops->closed(c, c->code);
     stdin_feed_fini(&c->feed);
     timer_close(c->gate);
-    pending_fini(&c->pending);
-    free(c);
-}
-
-static void console_free(struct pending *p)
-{
-    console_end(list_entry(p, struct console, pending), 0);
 }
 
 /* A draining server closes its WebSockets itself, with 1001. */
-static const struct pending_kind console_kind = {.drain = NULL, .free = console_free};
+static const struct call_kind console_kind = {.release = console_release, .stays = true};
 
 void console_close(struct console *c, int code, const char *reason)
 {
@@ -307,7 +302,8 @@ static void console_on_closed(void *arg, int code)
 
     if (ws_has_left(code) && c->feed.viewer != NULL)
         viewer_leave(c->feed.viewer);
-    console_end(c, code);
+    c->code = code;
+    call_end(&c->call);
 }
 
 #define CONSOLE_WS_OPS                                                                             \
@@ -332,7 +328,7 @@ static struct console *console_new(struct http_request *rq, const struct console
     if (o->process != NULL)
         stdin_feed_bind(&c->feed, o->process);
     c->may_type = http_role(rq) >= ROLE_TYPE && !o->viewer.read_only;
-    pending_init(&c->pending, o->pending, &console_kind);
+    call_adopt_unattended(&c->call, dialect_base_of(rq), &console_kind);
     return c;
 }
 
@@ -366,12 +362,12 @@ struct console *console_open(struct http_request *rq, const struct console_open 
 
     *err = (struct hf_error){0};
     if (o->process != NULL && console_attach(rq, c, o, err) < 0) {
-        console_end(c, 0);
+        call_end(&c->call);
         return NULL;
     }
     c->ws = ws_accept(rq, o->protocol, o->ops->too_long != NULL ? &lenient_ops : &strict_ops, c);
     if (c->ws == NULL) {
-        console_end(c, 0);
+        call_end(&c->call);
         return NULL;
     }
     if (o->text_max > 0)
@@ -387,7 +383,6 @@ struct console *console_serve(struct http_request *rq, struct console_open *o)
     struct console *c;
 
     o->user = dialect_base_of(rq);
-    o->pending = &dialect_base_of(rq)->pending;
     c = console_open(rq, o, &err);
     if (c == NULL && err.code != HF_OK)
         http_reply_error(rq, &err);

@@ -4,13 +4,14 @@
  *
  * A viewer whose output is sent as frames, input with back-pressure, and an orderly end. Platforms
  * differ in the framing of the bytes, which the ops supply. A console is freed with its WebSocket;
- * when the server shuts down it is closed with 1001. Layer: dialects.
+ * when the server shuts down it is closed with 1001. It is a call (call.h) without a request.
+ * Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_CONSOLE_H
 #define HF_DIALECTS_COMMON_CONSOLE_H
 
 #include "base/json.h"
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
 #include "engine/stream/lease.h"
 #include "engine/stream/viewer.h"
 #include "transport/ws.h"
@@ -30,7 +31,7 @@ struct console_ops {
     void (*gap)(struct console *c, uint64_t from, uint64_t to);
     /* The output kept at the time of the attach has been sent, up to this offset. */
     void (*replay_done)(struct console *c, uint64_t offset);
-    /* Snapshots, as in viewer.h [the platform's clients get the bytes]. */
+    /* Snapshots of the screen, as in viewer.h [the kept bytes are sent instead]. */
     void (*snapshot)(struct console *c, uint64_t offset, size_t len);
     void (*snapshot_bytes)(struct console *c, const char *bytes, size_t len);
     /* After the last byte [closes with 1000]. */
@@ -58,7 +59,6 @@ struct console_open {
     struct viewer_options viewer; /* read_only and role follow the token unless set */
     const struct console_ops *ops;
     void *user;
-    struct list *pending; /* of the dialect */
     size_t text_max;      /* limit of text frames; 0: the default */
     const char *protocol; /* an offered subprotocol, or NULL */
     /* Send nothing until the client has sent a pong or a message, for at most CONSOLE_GATE_MS: some

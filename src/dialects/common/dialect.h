@@ -4,9 +4,9 @@
  *
  * A dialect is a table of routes and a translation. It is served under /dialects/NAME/ of every
  * main listener, and with --dialect NAME=ADDRESS at the root of its own listener. Its only state
- * outside the engine is its pending requests, so every dialect sees the same processes.
- * The folder src/dialects/NAME defines NAME_dialect ('-' is written '_'); `make DIALECTS=...`
- * decides which of them are built in. Layer: dialects.
+ * outside the engine is its calls, so every dialect sees the same processes. The folder
+ * src/dialects/NAME defines NAME_dialect ('-' is written '_'); `make DIALECTS=...` decides which of
+ * them are built in. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_DIALECT_H
 #define HF_DIALECTS_COMMON_DIALECT_H
@@ -27,9 +27,11 @@ struct dialect_host {
     const char *version;
     const struct auth *auth;     /* for platforms that send a token inside a body */
     const struct buf *tokens;    /* as lines of text, for those that sign with it; see auth.h */
+    bool any_user;               /* processes may run as any user, root included */
     uid_t own_uid;               /* the keeper's: the user of children if none is named */
     const struct origin *origin; /* for those that check it themselves; NULL: not checked */
     int64_t mcp_session_ms;      /* an idle session of MCP expires after this time */
+    const char *e2b_user;        /* of E2B's clients that name none; NULL: the keeper's */
 };
 
 struct dialect {

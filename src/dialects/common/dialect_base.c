@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
 #include "engine/notes.h"
 
 /* --- life cycle ------------------------------------------------------------------------------ */
@@ -25,8 +25,8 @@ static void base_init(struct dialect_base *b, const struct dialect *d,
     b->host = *host;
     b->engine = host->engine;
     b->loop = host->loop;
-    list_init(&b->pending);
-    input_call_queue_init(&b->typing, &b->pending);
+    list_init(&b->calls);
+    list_init(&b->typing);
     route_rows_make(&b->rows, d->groups);
     b->table = (struct route_table){
         .prefix = d->prefix,
@@ -51,12 +51,12 @@ struct dialect_base *dialect_make(const struct dialect *d, const struct dialect_
 void dialect_drain(struct dialect_base *b)
 {
     b->closed = b->draining = true;
-    pending_drain(&b->pending);
+    call_drain_all(&b->calls);
 }
 
 void dialect_free(const struct dialect *d, struct dialect_base *b)
 {
-    pending_free(&b->pending);
+    call_free_all(&b->calls);
     if (d->fini != NULL)
         d->fini(b);
     route_rows_fini(&b->rows);
@@ -68,7 +68,7 @@ int dialect_check_open(const struct dialect_base *b, struct hf_error *err)
 {
     if (b->closed)
         return hf_fail(err, HF_E_shutting_down,
-                       "the daemon is shutting down and starts nothing new; reconnect");
+                       "the daemon is shutting down and accepts no new requests; reconnect");
     return 0;
 }
 
@@ -167,6 +167,19 @@ json_t *dialect_object(struct http_request *rq)
     return NULL;
 }
 
+bool dialect_is_json(const struct http_request *rq)
+{
+    const char *type = http_header(rq, "Content-Type");
+    size_t len;
+
+    if (type == NULL)
+        return false;
+    len = strcspn(type, "; \t");
+    if (len == strlen("application/json") && strncasecmp(type, "application/json", len) == 0)
+        return true;
+    return len > 5 && strncasecmp(type + len - 5, "+json", 5) == 0;
+}
+
 struct process *dialect_process(struct http_request *rq, const char *param)
 {
     struct hf_error err = {0};
@@ -190,13 +203,7 @@ bool dialect_query_number(struct http_request *rq, const char *name, int64_t min
 
 bool dialect_query_flag(const struct http_request *rq, const char *name)
 {
-    static const char *const yes[] = {"1", "t", "true", "y", "yes", "on"};
-    const char *text = http_query(rq, name);
-
-    for (size_t i = 0; text != NULL && i < sizeof yes / sizeof *yes; i++)
-        if (strcasecmp(text, yes[i]) == 0)
-            return true;
-    return false;
+    return text_to_bool(http_query(rq, name)) == 1;
 }
 
 /* --- notes ------------------------------------------------------------------------------- */

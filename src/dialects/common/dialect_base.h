@@ -3,27 +3,28 @@
  * dialect_base.h - what every instance of a dialect has, and what its handlers do again and again
  *
  * A struct dialect_base is the first member of a dialect's own struct, so http_context() of each
- * request is one, and the parts in dialects/common find engine, pending requests and scratch buffer
- * by themselves. Errors are written by the dialect's `error`. Layer: dialects.
+ * request is one, and the parts in dialects/common find engine, calls and scratch buffer by
+ * themselves. The dialect's `error` writes errors. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_DIALECT_BASE_H
 #define HF_DIALECTS_COMMON_DIALECT_BASE_H
 
 #include "base/json.h"
 #include "dialects/common/dialect.h"
-#include "dialects/common/input_call.h"
+#include "engine/engine.h"
 
 struct dialect_base {
     struct dialect_host host;
     const char *json_type; /* of JSON replies; NULL: application/json */
     struct engine *engine;
     struct loop *loop;
-    struct list pending;            /* struct pending: calls and WebSockets */
-    struct input_call_queue typing; /* requests that bring input */
-    struct buf scratch;             /* free between handlers: the JSON being written */
-    size_t collecting;              /* runs in progress, as in collect_call.h */
-    bool closed;                    /* the daemon is stopping: nothing new may start */
-    bool draining;                  /* and what is in progress must end */
+    struct list calls;  /* struct call: requests in progress, and connections */
+    struct list typing; /* those that bring input, in order of arrival (input_call.c) */
+    struct buf scratch; /* free between handlers: the JSON being written */
+    size_t collecting;  /* runs in progress, as in collect_call.h */
+    size_t transfers;   /* file operations in progress, as in transfer.h */
+    bool closed;        /* the daemon is stopping: nothing new may start */
+    bool draining;      /* and what is in progress must end */
     struct route_rows rows;
     struct route_table table;
 };
@@ -48,7 +49,7 @@ void dialect_reply_send(struct http_request *rq, int status, struct json_out *o)
 /* Begins an array there, for replies and frames that are one; the caller closes and sends it. */
 struct json_out dialect_array_open(struct dialect_base *b);
 
-/* The same with a tree, which is freed: for short replies, by json_pack(). */
+/* Replies with a tree, which is freed. For short replies, made by json_pack(). */
 void dialect_reply_json(struct http_request *rq, int status, json_t *v);
 
 /* Replies with an error in the platform's shape. */
@@ -62,13 +63,14 @@ bool dialect_failed(struct http_request *rq, int rc, const struct hf_error *err)
 json_t *dialect_body(struct http_request *rq);
 /* The same for a body that must be an object; an absent body is an empty one. */
 json_t *dialect_object(struct http_request *rq);
+/* Content-Type is present, and JSON. */
+bool dialect_is_json(const struct http_request *rq);
 /* The process that this parameter of the path names. NULL: replied. */
 struct process *dialect_process(struct http_request *rq, const char *param);
 /* A number in the query; *out is unchanged when it is absent. False: replied. */
 bool dialect_query_number(struct http_request *rq, const char *name, int64_t min, int64_t max,
                           int64_t *out);
-/* A boolean in the query, as clients of all languages write it: 1, t, true, y, yes, on, in any
- * case. Anything else, also if it is absent: false. */
+/* A boolean in the query (text_to_bool). Anything but a yes, also if it is absent: false. */
 bool dialect_query_flag(const struct http_request *rq, const char *name);
 
 /* --- notes, which outlive the worker (engine/notes.h), as JSON -------------------------------- */

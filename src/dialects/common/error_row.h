@@ -2,8 +2,9 @@
 /*
  * error_row.h - a platform's words for the daemon's error codes, by the platform's table
  *
- * The first row that matches a code decides, so rows of one code precede those of a status, of a
- * class of statuses, and of all. What a row leaves out is as the code has it. Layer: dialects.
+ * The first row that matches decides, so a table goes from the specific to the general: one code,
+ * one status, a class of statuses, all. A member that a row omits keeps the code's own value.
+ * Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_ERROR_ROW_H
 #define HF_DIALECTS_COMMON_ERROR_ROW_H

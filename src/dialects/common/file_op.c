@@ -4,31 +4,81 @@
  */
 #include "dialects/common/file_op.h"
 
-#include <errno.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
 
 /* In the child this is the keeper's own binary, wherever it is and even if it was replaced. */
 #define OWN_BINARY "/proc/self/exe"
 
-void file_op_spec(struct spawn_spec *s, const char **args, const char *user, const char *op,
-                  const char *a, const char *b)
+#define END_GRACE_MS 2000 /* to remove a temporary file */
+
+void file_op_arg(struct file_op *op, const char *arg)
+{
+    assert(op->count < FILE_OP_ARGS);
+    op->args[op->count++] = hf_xstrdup(arg);
+}
+
+void file_op_init(struct file_op *op, const char *user, const char *name, const char *path)
+{
+    memset(op, 0, sizeof *op);
+    op->user = user;
+    op->has_input = strcmp(name, "write") == 0 || strcmp(name, "unpack") == 0;
+    file_op_arg(op, "file-op");
+    file_op_arg(op, name);
+    file_op_arg(op, path);
+}
+
+void file_op_fini(struct file_op *op)
+{
+    for (size_t i = 0; i < op->count; i++)
+        free(op->args[i]);
+    op->count = 0;
+}
+
+void file_op_option(struct file_op *op, const char *name, const char *value)
+{
+    struct buf text = {0};
+
+    if (value == NULL)
+        return;
+    buf_printf(&text, "%s=%s", name, value);
+    file_op_arg(op, buf_cstr(&text));
+    buf_fini(&text);
+}
+
+void file_op_number(struct file_op *op, const char *name, int64_t value)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof digits, "%lld", (long long)value);
+    file_op_option(op, name, digits);
+}
+
+void file_op_flag(struct file_op *op, const char *name, bool value)
+{
+    file_op_option(op, name, value ? "1" : "0");
+}
+
+void file_op_spec(struct spawn_spec *s, const struct file_op *op)
 {
     spec_init(s);
-    args[0] = "file-op";
-    args[1] = op;
-    args[2] = a;
-    args[3] = b;
     s->command = OWN_BINARY;
     s->argv0 = "holdfast";
-    s->args = args;
-    s->arg_count = b != NULL ? 4 : 3;
+    s->args = (const char *const *)op->args;
+    s->arg_count = op->count;
     s->cwd = "/";
     s->clear_env = true;
-    s->user = user;
+    s->user = op->user;
     s->source = SOURCE_SYSTEM;
     s->helper = true;
     s->label = "file";
-    s->stdin_mode = strcmp(op, "write") == 0 || strcmp(op, "untar") == 0 ? STDIN_PIPE : STDIN_NULL;
+    s->history_bytes = TRANSFER_RING_BYTES;
+    s->stdin_mode = op->has_input ? STDIN_PIPE : STDIN_NULL;
 }
 
 bool file_op_is(const struct process_view *v)
@@ -44,7 +94,7 @@ static void file_op_on_end(void *arg, struct process *p, const struct survivors 
 
 void file_op_end(struct process *p)
 {
-    process_terminate(p, 0, "detach", file_op_on_end, NULL);
+    process_terminate(p, END_GRACE_MS, "detach", file_op_on_end, NULL);
 }
 
 void file_op_end_all(struct engine *e)
@@ -59,23 +109,4 @@ void file_op_end_all(struct engine *e)
         if (file_op_is(&v))
             file_op_end(p);
     }
-}
-
-int file_op_errno(const char *text, size_t len)
-{
-    static const struct {
-        const char *name;
-        int errnum;
-    } rows[] = {
-        {"ENOENT ", ENOENT}, {"EEXIST ", EEXIST},       {"ENOTDIR ", ENOTDIR},
-        {"EISDIR ", EISDIR}, {"EACCES ", EACCES},       {"EPERM ", EPERM},
-        {"EROFS ", EROFS},   {"ENOSPC ", ENOSPC},       {"EDQUOT ", EDQUOT},
-        {"EFBIG ", EFBIG},   {"EINVAL ", EINVAL},       {"ENAMETOOLONG ", ENAMETOOLONG},
-        {"ELOOP ", ELOOP},   {"ENOTEMPTY ", ENOTEMPTY},
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (len >= strlen(rows[i].name) && memcmp(text, rows[i].name, strlen(rows[i].name)) == 0)
-            return rows[i].errnum;
-    return 0;
 }

@@ -19,17 +19,17 @@ static struct follow *follow_of(struct call *c)
 /* --- the call -------------------------------------------------------------------------------- */
 
 /* Detaching asks the stream how much its peer has received, so the stream must still exist. */
-static void follow_detach(struct follow *f)
+void follow_detach(struct follow *f)
 {
     viewer_detach(f->viewer);
     f->viewer = NULL;
 }
 
-static void follow_release(struct call *c)
+void follow_release(struct call *c)
 {
     struct follow *f = follow_of(c);
 
-    if (f->ops->release != NULL)
+    if (f->ops != NULL && f->ops->release != NULL)
         f->ops->release(f);
     follow_detach(f);
     process_unref(f->process);
@@ -67,7 +67,7 @@ static bool follow_ready(void *arg)
 {
     struct follow *f = arg;
 
-    if (!call_is_ready(&f->call))
+    if (!f->gathers && !call_is_ready(&f->call))
         return false;
     return f->ops->ahead == NULL || f->ops->ahead(f);
 }
@@ -85,14 +85,20 @@ static void follow_bytes(void *arg, const struct slice *s)
 static uint64_t follow_sent(void *arg)
 {
     const struct follow *f = arg;
+    struct call_carrier *k = f->call.carrier;
 
+    if (k != NULL)
+        return k->ops->sent(k);
     return f->out != NULL ? http_stream_count_sent(f->out) : 0;
 }
 
 static uint64_t follow_confirmed(void *arg)
 {
     const struct follow *f = arg;
+    struct call_carrier *k = f->call.carrier;
 
+    if (k != NULL)
+        return k->ops->received(k);
     return f->out != NULL ? http_stream_count_taken(f->out) : 0;
 }
 
@@ -112,6 +118,18 @@ static void follow_replay_done(void *arg, uint64_t offset)
 
     if (f->ops->replay_done != NULL)
         f->ops->replay_done(f, offset);
+}
+
+static void follow_snapshot(void *arg, uint64_t offset, size_t len)
+{
+    (void)arg, (void)offset, (void)len;
+}
+
+static void follow_snapshot_bytes(void *arg, const char *bytes, size_t len)
+{
+    struct follow *f = arg;
+
+    f->ops->snapshot_bytes(f, bytes, len);
 }
 
 /* What follows may be one event in many pieces, so no comment may come between them. */
@@ -143,25 +161,37 @@ static void follow_notice(void *arg, const struct viewer_notice *n)
         f->ops->notice(f, n);
 }
 
-static const struct viewer_ops viewer_ops = {
-    .ready = follow_ready,
-    .bytes = follow_bytes,
-    .sent = follow_sent,
-    .confirmed = follow_confirmed,
-    .by_kernel = true,
-    .gap = follow_gap,
-    .replay_done = follow_replay_done,
-    .exited = follow_exited,
-    .notice = follow_notice,
+#define FOLLOW_OPS                                                                                 \
+    .ready = follow_ready, .bytes = follow_bytes, .gap = follow_gap,                               \
+    .replay_done = follow_replay_done, .exited = follow_exited, .notice = follow_notice
+#define FOLLOW_RECEIPTS .sent = follow_sent, .confirmed = follow_confirmed
+#define FOLLOW_SCREEN .snapshot = follow_snapshot, .snapshot_bytes = follow_snapshot_bytes
+
+/* Bytes count as received when they are sent, or gathered. */
+static const struct viewer_ops blind_ops = {FOLLOW_OPS};
+/* [by_kernel][whether screens are wanted] */
+static const struct viewer_ops receipt_ops[2][2] = {
+    {{FOLLOW_OPS, FOLLOW_RECEIPTS}, {FOLLOW_OPS, FOLLOW_RECEIPTS, FOLLOW_SCREEN}},
+    {{FOLLOW_OPS, FOLLOW_RECEIPTS, .by_kernel = true},
+     {FOLLOW_OPS, FOLLOW_RECEIPTS, FOLLOW_SCREEN, .by_kernel = true}},
 };
 
-static void follow_room(struct call *c)
+static const struct viewer_ops *follow_viewer_ops(const struct follow *f)
+{
+    const struct call_carrier *k = f->call.carrier;
+
+    if (f->gathers || (k != NULL && k->ops->sent == NULL))
+        return &blind_ops;
+    return &receipt_ops[k == NULL || k->ops->by_kernel][f->ops->snapshot_bytes != NULL];
+}
+
+void follow_room(struct call *c)
 {
     struct follow *f = follow_of(c);
 
     if (f->viewer != NULL)
         viewer_pump(f->viewer);
-    else
+    else if (f->process != NULL)
         follow_pump_exit(f);
 }
 
@@ -182,7 +212,7 @@ static struct viewer_options follow_viewer(const struct http_request *rq,
         v.read_only = true;
     if (rq == NULL)
         return v;
-    v.guest = caller_is_guest(rq);
+    v.guest = !o->gathers && caller_is_guest(rq);
     if (v.name == NULL)
         v.name = http_peer(rq);
     return v;
@@ -205,12 +235,14 @@ int follow_attach(struct follow *f, const struct follow_ops *ops, struct process
                   const struct follow_open *o, struct hf_error *err)
 {
     const struct viewer_options v = follow_viewer(f->call.rq, o);
-    int rc = viewer_attach(p, &v, &viewer_ops, f, &f->viewer, err);
+    int rc;
 
     f->ops = ops;
-    f->process = process_ref(p);
+    f->gathers = o->gathers;
     f->runs = v.runs;
-    if (rc == 0)
+    f->process = process_ref(p);
+    rc = viewer_attach(p, &v, follow_viewer_ops(f), f, &f->viewer, err);
+    if (rc == 0 && !f->gathers)
         follow_start(f, o);
     return rc;
 }

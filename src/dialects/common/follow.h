@@ -6,6 +6,10 @@
  * which the ops supply. Attaching, backpressure, receipts, keep-alive, gaps, the exit after the
  * last byte, disconnects and draining are here, once.
  *
+ * There are three modes. follow_begin() sends output as the body of an HTTP response. A carried
+ * call (call.h) sends it on a connection of another kind. A follower that `gathers` sends nothing:
+ * its ops keep the output, and reply when they have enough.
+ *
  * A struct follow is the first member of the dialect's own struct from hf_xalloc(), or alone.
  * Layer: dialects.
  */
@@ -28,8 +32,11 @@ struct follow_ops {
     void (*gap)(struct follow *f, uint64_t from, uint64_t to);
     /* The output kept at the time of the attach has been sent, up to this offset. */
     void (*replay_done)(struct follow *f, uint64_t offset);
+    /* A terminal's screen, in pieces, for SINCE_SCREEN and after a gap [the kept bytes]. */
+    void (*snapshot_bytes)(struct follow *f, const char *bytes, size_t len);
     /* The process has ended and all its output is sent: sends what follows. Called whenever there
-     * is room, until it returns true; then the stream ends [nothing follows]. */
+     * is room, until it returns true; then the stream ends [nothing follows]. If it ends the call
+     * itself, it returns false. */
     bool (*exited)(struct follow *f, const struct exit_record *x);
     void (*notice)(struct follow *f, const struct viewer_notice *n);
     /* The daemon drains: sends a last event; then the stream ends [aborts]. */
@@ -46,6 +53,9 @@ struct follow_open {
     void (*headers)(struct http_request *rq); /* adds the response's headers [none] */
     const char *keep_alive; /* sent after so much silence; NULL: what the type implies */
     uint64_t keep_alive_ms;
+    /* The ops keep the output: `ahead` alone decides whether there is room for more, no stream is
+     * started, and `exited` replies. Of follow_attach() only. */
+    bool gathers;
 };
 
 struct follow {
@@ -55,6 +65,7 @@ struct follow {
     struct viewer *viewer;   /* NULL: the process has ended and its output is sent */
     struct http_stream *out; /* NULL: the call is carried */
     bool runs;               /* each slice is a numbered run */
+    bool gathers;
 };
 
 /*
@@ -64,8 +75,11 @@ struct follow {
 int follow_begin(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
                  struct process *p, const struct follow_open *o, struct hf_error *err);
 /* The same for a call that was begun with follow_kind, and that may be carried: it is a stream of
- * events then. A negative errno: err; the caller replies. */
+ * events then. A negative errno: err; the caller replies. A dialect's own kind calls the two
+ * functions, or has them as its `release` and `room`. */
 extern const struct call_kind follow_kind;
+void follow_release(struct call *c);
+void follow_room(struct call *c);
 int follow_attach(struct follow *f, const struct follow_ops *ops, struct process *p,
                   const struct follow_open *o, struct hf_error *err);
 /* The usual case of numbered runs, from this one or from the next as server-sent events. An error
@@ -77,6 +91,9 @@ void follow_write(struct follow *f, const void *bytes, size_t len);
 void follow_send(struct follow *f, const char *event, uint64_t id, const struct buf *data);
 /* The same with this object, which is closed here. */
 void follow_send_json(struct follow *f, const char *event, uint64_t id, struct json_out *o);
+/* Reads no more output. For a connection that is about to be closed: its counts are still needed
+ * here. */
+void follow_detach(struct follow *f);
 /* From the ops or from a timer: ends the stream before the process does. f is freed. */
 void follow_end(struct follow *f);
 void follow_abort(struct follow *f);

@@ -96,15 +96,21 @@ static int status_of(enum grpc_code code)
 {
     static const int statuses[] = {
         [GRPC_OK] = 200,
+        [GRPC_CANCELED] = 499,
+        [GRPC_UNKNOWN] = 500,
         [GRPC_INVALID_ARGUMENT] = 400,
         [GRPC_DEADLINE_EXCEEDED] = 504,
         [GRPC_NOT_FOUND] = 404,
+        [GRPC_ALREADY_EXISTS] = 409,
         [GRPC_PERMISSION_DENIED] = 403,
         [GRPC_RESOURCE_EXHAUSTED] = 429,
         [GRPC_FAILED_PRECONDITION] = 400,
+        [GRPC_ABORTED] = 409,
+        [GRPC_OUT_OF_RANGE] = 400,
         [GRPC_UNIMPLEMENTED] = 501,
         [GRPC_INTERNAL] = 500,
         [GRPC_UNAVAILABLE] = 503,
+        [GRPC_DATA_LOSS] = 500,
         [GRPC_UNAUTHENTICATED] = 401,
     };
 

@@ -13,18 +13,23 @@
 #include "dialects/common/pb.h"
 #include "transport/http.h"
 
-/* The codes that are used. */
 enum grpc_code {
     GRPC_OK = 0,
+    GRPC_CANCELED = 1,
+    GRPC_UNKNOWN = 2,
     GRPC_INVALID_ARGUMENT = 3,
     GRPC_DEADLINE_EXCEEDED = 4,
     GRPC_NOT_FOUND = 5,
+    GRPC_ALREADY_EXISTS = 6,
     GRPC_PERMISSION_DENIED = 7,
     GRPC_RESOURCE_EXHAUSTED = 8,
     GRPC_FAILED_PRECONDITION = 9,
+    GRPC_ABORTED = 10,
+    GRPC_OUT_OF_RANGE = 11,
     GRPC_UNIMPLEMENTED = 12,
     GRPC_INTERNAL = 13,
     GRPC_UNAVAILABLE = 14,
+    GRPC_DATA_LOSS = 15,
     GRPC_UNAUTHENTICATED = 16,
 };
 #define GRPC_TYPE "application/grpc"

@@ -54,14 +54,8 @@ bool grpc_timeout(const char *text, uint64_t *ms)
     return true;
 }
 
+/* All of ASCII that is printable, except '%'. */
 void grpc_put_message(struct buf *out, const char *text)
 {
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c >= 0x20 && c < 0x7f && c != '%')
-            buf_putc(out, *text);
-        else
-            buf_printf(out, "%%%02X", c);
-    }
+    text_percent_encode(out, text, " !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~");
 }

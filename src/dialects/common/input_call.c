@@ -8,42 +8,40 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "dialects/common/dialect_base.h"
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
 #include "dialects/common/stdin_feed.h"
 
-struct typing {
-    struct pending pending;
-    struct list link;
-    struct input_call_queue *queue;
-    struct http_request *rq;
+struct input_call {
+    struct call call;
+    struct list link;       /* in the dialect's `typing` */
     struct stdin_feed feed; /* waits only for the first call of a process */
     size_t len;             /* of all its input */
     char *session;          /* its id, and the feed's process is its shell; NULL: none */
     uint64_t number;
+    bool open; /* more of it may arrive */
+    void *source;
+    void (*free_source)(void *source); /* NULL: it has none */
     input_call_fn *done;
     input_call_reply_fn *reply; /* if `done` is NULL */
 };
 
-static void typing_free(struct pending *p)
+static void typing_release(struct call *c)
 {
-    struct typing *t = list_entry(p, struct typing, pending);
+    struct input_call *t = list_entry(c, struct input_call, call);
 
     stdin_feed_fini(&t->feed);
     list_remove(&t->link);
     free(t->session);
-    pending_fini(p);
-    free(t);
+    if (t->free_source != NULL)
+        t->free_source(t->source);
 }
 
-static void typing_end(struct typing *t, size_t accepted, const struct hf_error *err)
+static void typing_end(struct input_call *t, size_t accepted, const struct hf_error *err)
 {
-    struct http_request *rq = t->rq;
     input_call_fn *done = t->done;
     input_call_reply_fn *reply = t->reply;
+    struct http_request *rq = call_end(&t->call);
 
-    http_set_user(rq, NULL, NULL);
-    typing_free(&t->pending);
     if (done != NULL)
         done(rq, accepted, err);
     else if (!dialect_failed(rq, err != NULL ? -1 : 0, err))
@@ -53,30 +51,34 @@ static void typing_end(struct typing *t, size_t accepted, const struct hf_error 
 static ssize_t typing_put_session(struct stdin_feed *f, const void *bytes, size_t len,
                                   struct hf_error *err)
 {
-    struct typing *t = list_entry(f, struct typing, feed);
+    struct input_call *t = list_entry(f, struct input_call, feed);
     struct session *s = session_find(process_engine(f->process), t->session, err);
 
     return s != NULL ? session_type(s, t->number, bytes, len, err) : -ESRCH;
 }
 
 /* False: it waits for room. True: it has finished and is freed. */
-static bool typing_step(struct typing *t)
+static bool typing_step(struct input_call *t)
 {
     struct hf_error err;
     int rc = stdin_feed_flush(&t->feed, &err);
 
     if (rc == 0)
         return false;
+    if (rc > 0 && t->open) {
+        http_body_resume(t->call.rq);
+        return false;
+    }
     typing_end(t, t->len - t->feed.held.len, rc < 0 ? &err : NULL);
     return true;
 }
 
-static struct typing *typing_first(const struct input_call_queue *q, const struct process *p)
+static struct input_call *typing_first(const struct dialect_base *b, const struct process *p)
 {
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &q->all) {
-        struct typing *t = list_entry(it, struct typing, link);
+    list_for_each (it, tmp, &b->typing) {
+        struct input_call *t = list_entry(it, struct input_call, link);
 
         if (t->feed.process == p)
             return t;
@@ -84,46 +86,45 @@ static struct typing *typing_first(const struct input_call_queue *q, const struc
     return NULL;
 }
 
-bool input_call_is_waiting(const struct input_call_queue *q, const struct process *p)
+bool input_call_is_waiting(const struct dialect_base *b, const struct process *p)
 {
-    return typing_first(q, p) != NULL;
+    return typing_first(b, p) != NULL;
 }
 
 /* Iterates until a call has to wait. Thousands may have waited for the same process, so calls must
  * not recurse into each other. */
-static void typing_run(struct input_call_queue *q, struct process *p)
+static void typing_run(const struct dialect_base *b, struct process *p)
 {
-    struct typing *t;
+    struct input_call *t;
 
     process_ref(p);
-    while ((t = typing_first(q, p)) != NULL && typing_step(t))
+    while ((t = typing_first(b, p)) != NULL && typing_step(t))
         ;
     process_unref(p);
 }
 
 static void typing_on_room(void *arg)
 {
-    struct typing *t = arg;
+    struct input_call *t = arg;
 
-    typing_run(t->queue, t->feed.process);
+    typing_run(t->call.base, t->feed.process);
 }
 
 /* The client has disconnected: drops its remaining input, and starts the next call. */
-static void typing_on_disconnect(void *user)
+static void typing_disconnected(struct call *c)
 {
-    struct typing *t = user;
-    struct input_call_queue *q = t->queue;
-    struct process *p = process_ref(t->feed.process);
+    const struct dialect_base *b = c->base;
+    struct process *p = process_ref(list_entry(c, struct input_call, call)->feed.process);
 
-    typing_free(&t->pending);
-    typing_run(q, p);
+    call_end(c);
+    typing_run(b, p);
     process_unref(p);
 }
 
 /* Report how much was accepted: a client that believed none was would send it twice. */
-static void typing_drain(struct pending *pending)
+static void typing_drain(struct call *c)
 {
-    struct typing *t = list_entry(pending, struct typing, pending);
+    struct input_call *t = list_entry(c, struct input_call, call);
     size_t accepted = t->len - t->feed.held.len;
     struct hf_error err = {0};
 
@@ -137,58 +138,106 @@ static void typing_drain(struct pending *pending)
     typing_end(t, accepted, &err);
 }
 
-static const struct pending_kind typing_kind = {.drain = typing_drain, .free = typing_free};
+/* It stays, so that a disconnect can end it before the next one starts. */
+static const struct call_kind typing_kind = {
+    .release = typing_release,
+    .stays = true,
+    .disconnected = typing_disconnected,
+    .drain = typing_drain,
+};
 
-static struct typing *typing_new(struct input_call_queue *q, struct http_request *rq,
-                                 struct process *p, struct buf *bytes, input_call_fn *done)
+static struct input_call *typing_new(struct http_request *rq, struct process *p, struct buf *bytes)
 {
-    struct typing *t = hf_xalloc(sizeof *t);
+    struct input_call *t = call_begin(rq, &typing_kind, sizeof *t);
 
-    t->queue = q;
-    t->rq = rq;
     stdin_feed_init(&t->feed, typing_on_room, t);
     stdin_feed_bind(&t->feed, p);
     t->feed.held = *bytes;
     t->len = bytes->len;
     *bytes = (struct buf){0};
-    t->done = done;
-    list_append(&q->all, &t->link);
-    pending_init(&t->pending, q->pending, &typing_kind);
-    http_set_user(rq, t, typing_on_disconnect);
+    list_append(&t->call.base->typing, &t->link);
     return t;
 }
 
-void input_call_take(struct input_call_queue *q, struct http_request *rq, struct process *p,
-                     struct buf *bytes, bool eof, input_call_fn *done)
+/* Continues it if it is the first for its process. */
+static void typing_begin(struct input_call *t)
 {
-    bool first = typing_first(q, p) == NULL;
+    if (typing_first(t->call.base, t->feed.process) == t)
+        typing_run(t->call.base, t->feed.process);
+}
 
-    typing_new(q, rq, p, bytes, done)->feed.eof = eof;
-    if (first)
-        typing_run(q, p);
+void input_call_take(struct http_request *rq, struct process *p, struct buf *bytes, bool eof,
+                     input_call_fn *done)
+{
+    struct input_call *t = typing_new(rq, p, bytes);
+
+    t->done = done;
+    t->feed.eof = eof;
+    typing_begin(t);
 }
 
 void input_call_reply(struct http_request *rq, struct process *p, struct buf *bytes,
                       input_call_reply_fn *reply)
 {
-    struct input_call_queue *q = &dialect_base_of(rq)->typing;
-    bool first = typing_first(q, p) == NULL;
+    struct input_call *t = typing_new(rq, p, bytes);
 
-    typing_new(q, rq, p, bytes, NULL)->reply = reply;
-    if (first)
-        typing_run(q, p);
+    t->reply = reply;
+    typing_begin(t);
 }
 
-void input_call_take_session(struct input_call_queue *q, struct http_request *rq, struct session *s,
-                             uint64_t number, struct buf *bytes, input_call_fn *done)
+struct input_call *input_call_open(struct http_request *rq, struct process *p, input_call_fn *done,
+                                   void *source, void (*free_source)(void *source))
 {
-    struct process *p = session_shell(s);
-    bool first = typing_first(q, p) == NULL;
-    struct typing *t = typing_new(q, rq, p, bytes, done);
+    struct input_call *t = typing_new(rq, p, &(struct buf){0});
 
+    t->done = done;
+    t->open = true;
+    t->source = source;
+    t->free_source = free_source;
+    return t;
+}
+
+void *input_call_source(const struct input_call *t)
+{
+    return t->source;
+}
+
+bool input_call_is_full(const struct input_call *t)
+{
+    return t->feed.held.len > 0;
+}
+
+void input_call_put(struct input_call *t, const void *bytes, size_t len)
+{
+    stdin_feed_hold(&t->feed, bytes, len);
+    t->len += len;
+    typing_begin(t);
+}
+
+void input_call_close(struct input_call *t)
+{
+    t->open = false;
+    typing_begin(t);
+}
+
+void input_call_fail(struct input_call *t, const struct hf_error *err)
+{
+    const struct dialect_base *b = t->call.base;
+    struct process *p = process_ref(t->feed.process);
+
+    typing_end(t, t->len - t->feed.held.len, err);
+    typing_run(b, p);
+    process_unref(p);
+}
+
+void input_call_take_session(struct http_request *rq, struct session *s, uint64_t number,
+                             struct buf *bytes, input_call_fn *done)
+{
+    struct input_call *t = typing_new(rq, session_shell(s), bytes);
+
+    t->done = done;
     t->feed.put = typing_put_session;
     t->session = hf_xstrdup(session_id(s));
     t->number = number;
-    if (first)
-        typing_run(q, p);
+    typing_begin(t);
 }

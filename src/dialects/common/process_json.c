@@ -39,6 +39,12 @@ void process_json_exit(struct json_out *o, const struct exit_record *x)
     process_json_code(o, "exit_code", x->exit_code);
 }
 
+void process_json_usage(struct json_out *o, const struct usage *u)
+{
+    json_key(o, "usage");
+    process_write_usage(o, u);
+}
+
 void process_json_data(struct json_out *o, const char *bytes, size_t len)
 {
     if (utf8_is_valid(bytes, len)) {

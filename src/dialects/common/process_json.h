@@ -12,6 +12,8 @@
 void process_json_code(struct json_out *o, const char *key, int code);
 /* "exit" and "exit_code"; both null while running. */
 void process_json_exit(struct json_out *o, const struct exit_record *x);
+/* "usage": what an ended process used; NULL: null. */
+void process_json_usage(struct json_out *o, const struct usage *u);
 /* The exit of a process, or a record of kind EXIT_NONE while it runs. */
 const struct exit_record *process_exit_of(const struct process_view *v);
 /* "survivors": what a termination could not end; NULL: nothing. */

@@ -32,6 +32,22 @@ const char *check_signal_target_name(enum signal_target target)
     return target_names[target];
 }
 
+enum signal_target check_signal_target_for(int signum, struct process *p)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    switch (signum) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP: return v.pty ? TARGET_FOREGROUND : TARGET_GROUP;
+    case SIGTERM:
+    case SIGHUP:
+    case SIGKILL: return TARGET_TREE;
+    default: return TARGET_GROUP;
+    }
+}
+
 static int target_decode(const char *name, enum signal_target *out, struct hf_error *err)
 {
     *out = TARGET_GROUP;

@@ -18,6 +18,9 @@ int check_size(int64_t rows, int64_t cols, struct hf_error *err);
 int check_signal_decode(const json_t *signal, const char *target, int *signum,
                         enum signal_target *out, struct hf_error *err);
 const char *check_signal_target_name(enum signal_target target);
+/* For platforms that have no targets: keyboard signals go to the terminal's foreground group, fatal
+ * ones to the whole tree, so that no child survives, and all others to the process group. */
+enum signal_target check_signal_target_for(int signum, struct process *p);
 /* May this role send this signal? */
 int check_signal_role(int signum, enum role role, struct hf_error *err);
 

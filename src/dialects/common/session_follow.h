@@ -27,8 +27,8 @@ struct session_follow_ops {
     void (*gap)(void *arg, uint64_t from, uint64_t to);
     /* It has ended; some of its output may not be delivered yet. NULL: not wanted. */
     void (*result)(void *arg, const struct session_result *r);
-    /* Exactly one of these is called, after the last byte; the follower is freed after it. */
-    void (*failed)(void *arg, const struct hf_error *err); /* it was never run */
+    /* Exactly one of these is called, after the last byte; then the follower is freed. */
+    void (*failed)(void *arg, const struct hf_error *err); /* the command was not run */
     void (*done)(void *arg, const struct session_followed *f);
     /* As in viewer_options. */
     size_t slice_bytes;

@@ -8,7 +8,6 @@
 #ifndef HF_DIALECTS_COMMON_START_CALL_H
 #define HF_DIALECTS_COMMON_START_CALL_H
 
-#include "base/list.h"
 #include "engine/engine.h"
 #include "transport/http.h"
 
@@ -16,13 +15,12 @@
 typedef void start_call_fn(struct http_request *rq, struct process *p, const struct hf_error *err);
 
 struct start_call_options {
-    struct list *pending; /* of the dialect */
     start_call_fn *done;
     bool end_if_disconnected; /* terminate the process if the client disconnects before the reply */
 };
 
 /* `done` is called exactly once, now or later, unless the client disconnects before. */
-void start_call_begin(struct http_request *rq, struct engine *e, const struct spawn_spec *spec,
+void start_call_begin(struct http_request *rq, const struct spawn_spec *spec,
                       const struct start_call_options *o);
 
 /* The usual case: `reply` is called for the new process, else the dialect's error is sent. */

@@ -17,10 +17,10 @@ struct whole_text { /* {0} is a valid initial state */
     unsigned char len[2];
 };
 
-/* Appends the complete characters of the pending bytes and these; keeps the rest. */
+/* Appends the complete characters of what was kept and of these bytes, and keeps the rest. */
 void whole_text_feed(struct whole_text *t, bool is_err, const char *bytes, size_t len,
                      struct buf *out);
-/* The pending bytes will not be completed: appends them as they are. */
+/* What was kept will not be completed: appends it as it is. */
 void whole_text_end(struct whole_text *t, bool is_err, struct buf *out);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/braces.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "engine/notes.h"
 #include "transport/router.h"
 #include "transport/ws.h"
@@ -117,7 +118,7 @@ bool dt_upgrade_ok(struct http_request *rq)
     if (ws_version_is_ours(rq) && ws_key_is_valid(rq))
         return true;
     http_add_header(rq, "Sec-WebSocket-Version", "13");
-    dt_fail(rq, 426, "BAD_REQUEST", "connect with a WebSocket of version 13");
+    dt_fail(rq, 426, "BAD_REQUEST", "use version 13 of the WebSocket protocol");
     return false;
 }
 
@@ -196,6 +197,9 @@ static const struct route control[] = {
     ROUTE(HTTP_GET_M, "/sandbox", dt_sandbox_list, ROLE_WATCH, 0),
     ROUTE(HTTP_GET_M, "/sandbox/paginated", dt_sandbox_paginated, ROLE_WATCH, 0),
     ROUTE(HTTP_GET_M, "/sandbox/{sandbox}", dt_sandbox_get, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/config", dt_refuse_config, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/sandbox/{sandbox}/telemetry/metrics", dt_sandbox_refuse_history, ROLE_WATCH,
+          0),
     ROUTE(HTTP_PUT_M, "/sandbox/{sandbox}/labels", dt_sandbox_labels, ROLE_OWN, 0),
     ROUTE(HTTP_POST_M, "/sandbox/{sandbox}/start", dt_sandbox_running, ROLE_OWN, 0),
     ROUTE(HTTP_POST_M, "/sandbox/{sandbox}/last-activity", dt_sandbox_activity, ROLE_TYPE, 0),
@@ -215,6 +219,7 @@ static const struct route toolbox[] = {
     ROUTE(HTTP_GET_M, "/work-dir", work_dir, ROLE_WATCH, 0),
     ROUTE(HTTP_GET_M, "/user-home-dir", home_dir, ROLE_WATCH, 0),
     ROUTE(HTTP_GET_M, "/version", version, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, "/system/metrics", dt_metrics, ROLE_WATCH, 0),
     ROUTE(HTTP_POST_M, "/env", dt_env_update, ROLE_OWN, 0),
 
     ROUTE(HTTP_POST_M, "/process/execute", dt_execute, ROLE_OWN, 0),
@@ -239,6 +244,20 @@ static const struct route toolbox[] = {
     ROUTE(HTTP_DELETE_M, "/process/pty/{id}", dt_pty_delete, ROLE_OWN, 0),
     ROUTE(HTTP_POST_M, "/process/pty/{id}/resize", dt_pty_resize, ROLE_TYPE, 0),
     ROUTE(HTTP_GET_M, "/process/pty/{id}/connect", dt_pty_connect, ROLE_WATCH, ROUTE_UPGRADE),
+
+    ROUTE(HTTP_GET_M, "/files", dt_file_list, ROLE_OWN, 0),
+    ROUTE(HTTP_DELETE_M, "/files", dt_file_delete, ROLE_OWN, 0),
+    ROUTE(HTTP_GET_M, "/files/info", dt_file_info, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/files/folder", dt_file_folder, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/files/move", dt_file_move, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/files/permissions", dt_file_permissions, ROLE_OWN, 0),
+    ROUTE(HTTP_GET_M, "/files/download", dt_file_download, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/files/bulk-download", dt_file_bulk_download, ROLE_OWN, 0),
+    BRACES(HTTP_POST_M, "/files/bulk-upload", dt_file_bulk_upload, ROLE_OWN,
+           ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_FILE_BYTES, NULL),
+    ROUTE(HTTP_GET_M, "/files/find", dt_file_find, ROLE_OWN, 0),
+    ROUTE(HTTP_GET_M, "/files/search", dt_file_search, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, "/files/replace", dt_file_no_replace, ROLE_OWN, 0),
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -14,6 +14,7 @@
 
 #include "dialects/common/call.h"
 #include "dialects/common/dialect_base.h"
+#include "dialects/common/machine_load.h"
 #include "dialects/daytona/dt_decode.h"
 #include "engine/events.h"
 #include "engine/session/session.h"
@@ -31,6 +32,7 @@ struct dt {
     size_t ticket_count;
     struct event_subscriber events;
     char cwd[PATH_MAX];
+    struct machine_cpu load; /* at the last request of metrics; dt_metrics.c */
 };
 
 static inline struct dt *dt_of(const struct http_request *rq)
@@ -125,6 +127,20 @@ void dt_pty_attach(struct http_request *rq, struct process *p);
 void dt_pty_refuse(struct http_request *rq, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* dt_file.c, dt_file_get.c, dt_file_put.c */
+void dt_file_list(struct http_request *rq);
+void dt_file_info(struct http_request *rq);
+void dt_file_folder(struct http_request *rq);
+void dt_file_delete(struct http_request *rq);
+void dt_file_move(struct http_request *rq);
+void dt_file_permissions(struct http_request *rq);
+void dt_file_download(struct http_request *rq);
+void dt_file_bulk_download(struct http_request *rq);
+void dt_file_bulk_upload(struct http_request *rq);
+void dt_file_find(struct http_request *rq);
+void dt_file_search(struct http_request *rq);
+void dt_file_no_replace(struct http_request *rq);
+
 /* dt_sandbox.c, dt_socket.c, dt_ticket.c */
 void dt_sandbox_create(struct http_request *rq);
 void dt_sandbox_get(struct http_request *rq);
@@ -135,6 +151,9 @@ void dt_sandbox_running(struct http_request *rq);
 void dt_sandbox_activity(struct http_request *rq);
 void dt_sandbox_refuse(struct http_request *rq);
 void dt_sandbox_refuse_port(struct http_request *rq);
+void dt_sandbox_refuse_history(struct http_request *rq);
+void dt_refuse_config(struct http_request *rq);
+void dt_metrics(struct http_request *rq); /* dt_metrics.c */
 void dt_sandbox_delete(struct http_request *rq);
 void dt_sandbox_proxy_url(struct http_request *rq);
 void dt_sandbox_preview(struct http_request *rq);

@@ -13,6 +13,8 @@
 #define LIMIT_DT_LOG_BYTES (8LL << 20)     /* ring of a session's shell: the logs of its commands */
 #define DT_FRAME_BYTES (16 * 1024)         /* of a log; the client fails at 128 KiB */
 #define LIMIT_DT_INPUT_BYTES (1 << 20)     /* one text frame to a PTY: a paste is one frame */
+#define LIMIT_DT_FILES 1000                /* in one form, or one request for several */
+#define LIMIT_DT_ERRORS_BYTES (256 * 1024) /* about such files; the rest is not reported */
 #define LIMIT_DT_TICKETS 256               /* open ones; the oldest is dropped */
 #define DT_TICKET_MS 60000                 /* clients use a ticket at once */
 #define DT_DELETE_GRACE_MS 5000 /* between TERM and KILL for a session, as in the original */

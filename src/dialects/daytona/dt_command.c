@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "dialects/common/input_call.h"
 #include "dialects/daytona/daytona.h"
 
 static void command_id(const struct session_command *c, char out[SESSION_NAME_MAX + 1])
@@ -162,8 +163,7 @@ static void type(struct http_request *rq, const struct dt_command *c, const char
     buf_put(&bytes, data, len);
     if (len == 0 || data[len - 1] != '\n')
         buf_putc(&bytes, '\n');
-    input_call_take_session(&dialect_base_of(rq)->typing, rq, c->session, c->log.begin.number,
-                            &bytes, input_done);
+    input_call_take_session(rq, c->session, c->log.begin.number, &bytes, input_done);
 }
 
 void dt_input(struct http_request *rq)

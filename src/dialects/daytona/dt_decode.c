@@ -42,7 +42,7 @@ enum dt_split dt_split_for(const char *version, const char *split)
 
     if (version != NULL && (n >= 167 || strstr(version, "dev") != NULL))
         return DT_SPLIT;
-    if (n >= 27 || (split != NULL && strcasecmp(split, "true") == 0))
+    if (n >= 27 || text_to_bool(split) == 1)
         return DT_MARKED;
     return DT_STRIPPED;
 }

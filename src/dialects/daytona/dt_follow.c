@@ -197,11 +197,9 @@ static const struct console_ops follow_ops = {
 
 void dt_follow(struct http_request *rq, const struct dt_command *c)
 {
-    const char *live = http_query(rq, "follow");
     char protocol[DT_PROTOCOL_BYTES];
     struct dt *dt = dt_of(rq);
-    struct console_open o = {
-        .viewer = {.read_only = true}, .ops = &follow_ops, .pending = &dt->base.pending};
+    struct console_open o = {.viewer = {.read_only = true}, .ops = &follow_ops};
     struct hf_error err;
     struct dt_follow *f;
 
@@ -211,7 +209,7 @@ void dt_follow(struct http_request *rq, const struct dt_command *c)
     f->dt = dt;
     f->session = hf_xstrdup(session_id(c->session));
     f->id = hf_xstrdup(c->id);
-    f->live = live != NULL && (strcmp(live, "true") == 0 || strcmp(live, "1") == 0);
+    f->live = dialect_query_flag(rq, "follow");
     f->plain = dt_split_of(rq) == DT_STRIPPED;
     list_append(&dt->follows, &f->link);
     o.user = f;

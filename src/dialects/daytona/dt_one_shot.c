@@ -93,7 +93,7 @@ static const struct collect_call_ops ops = {
     .done = one_shot_done,
     .failed = one_shot_failed,
     .drain_detail =
-        "the daemon is being replaced; the command keeps running, but its output is lost",
+        "the daemon is shutting down; the command keeps running, but its output is lost",
 };
 
 /* Runs these words of a shell, then the request's arguments. `input` NULL: none. */

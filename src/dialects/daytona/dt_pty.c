@@ -13,6 +13,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "dialects/common/end_call.h"
 #include "dialects/common/start_call.h"
 #include "dialects/daytona/daytona.h"
 #include "transport/ws.h"
@@ -204,8 +205,7 @@ static void start(struct http_request *rq, const struct dt_request *a, start_cal
     spec.cols = a->cols > 0 ? a->cols : 80;
     spec.source = SOURCE_USER_SHELL;
     spec.metadata_json = metadata;
-    start_call_begin(rq, dt->base.engine, &spec,
-                     &(struct start_call_options){.pending = &dt->base.pending, .done = done});
+    start_call_begin(rq, &spec, &(struct start_call_options){.done = done});
     free(env);
     free(metadata);
     buf_fini(&tag);
@@ -308,23 +308,26 @@ void dt_pty_resize(struct http_request *rq)
 
 /* --- delete ----------------------------------------------------------------------------------- */
 
-static const struct call_kind deletion_kind = {.stays = true};
-
-static void deletion_done(void *arg, struct process *p, const struct survivors *left)
+static void delete_done(struct end_call *e, struct http_request *rq, const struct hf_error *err)
 {
-    struct call *c = arg;
-    struct json_out o = dialect_reply_open(c->base);
+    struct json_out o;
 
-    (void)p, (void)left;
+    (void)err;
+    if (rq == NULL)
+        return;
+    o = dialect_reply_open(e->call.base);
     json_kstr(&o, "message", "PTY session deleted");
-    call_send(c, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void dt_pty_delete(struct http_request *rq)
 {
     struct process *p = pty_of(rq, 404, "PROCESS_NOT_FOUND");
+    struct end_call *e;
 
-    if (p != NULL)
-        process_terminate(p, 0, "api", deletion_done,
-                          call_begin(rq, &deletion_kind, sizeof(struct call)));
+    if (p == NULL)
+        return;
+    e = end_call_begin(rq, delete_done, sizeof *e);
+    end_call_terminate(e, p, 0);
+    end_call_wait(e);
 }

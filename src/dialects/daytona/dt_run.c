@@ -76,8 +76,8 @@ static void run_drain(struct call *c)
     struct hf_error err = {0};
 
     hf_fail(&err, HF_E_shutting_down,
-            r->begun ? "the daemon is being replaced; command %s keeps running"
-                     : "the daemon is being replaced; command %s was not started",
+            r->begun ? "the daemon is shutting down; command %s keeps running"
+                     : "the daemon is shutting down; command %s was not started",
             r->id);
     session_run_leave(r->run, !r->begun);
     r->run = NULL;
@@ -249,7 +249,7 @@ void dt_run(struct http_request *rq)
         return;
     if (dt_request(rq, DT_EXEC, &a)) {
         if (dialect_base_of(rq)->draining)
-            dt_fail(rq, 503, "SERVICE_UNAVAILABLE", "the daemon is being replaced; try again");
+            dt_fail(rq, 503, "SERVICE_UNAVAILABLE", "the daemon is shutting down; try again");
         else if (is_alive(rq, s))
             run_request(rq, s, &a);
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dialects/common/end_call.h"
 #include "dialects/common/machine.h"
 #include "dialects/common/own_url.h"
 #include "dialects/daytona/daytona.h"
@@ -279,6 +280,23 @@ void dt_sandbox_refuse_port(struct http_request *rq)
                 "/v1/sandboxes/ID/proxy/PORT/");
 }
 
+#define NO_HISTORY                                                                                 \
+    "this daemon keeps no history of metrics; the current ones are in the toolbox's "              \
+    "/system/metrics, which getMetricsLatest() reads"
+
+void dt_sandbox_refuse_history(struct http_request *rq)
+{
+    if (is_ours(rq))
+        dt_fail(rq, 501, "NOT_IMPLEMENTED", NO_HISTORY);
+}
+
+/* The SDK requests the platform's settings in order to find where that history is. */
+void dt_refuse_config(struct http_request *rq)
+{
+    dt_fail(rq, 501, "NOT_IMPLEMENTED",
+            "this daemon is one sandbox and has no platform settings; " NO_HISTORY);
+}
+
 /* No process uses port 1: clients request it only to get a ticket for their WebSockets. */
 void dt_sandbox_preview(struct http_request *rq)
 {
@@ -298,34 +316,11 @@ void dt_sandbox_preview(struct http_request *rq)
 
 /* --- delete ----------------------------------------------------------------------------------- */
 
-struct dt_sandbox_shutdown {
-    struct call call;
-    size_t left; /* what is being terminated, plus one while the search continues */
-};
-
-static const struct call_kind shutdown_kind = {.stays = true};
-
-static void shutdown_one_less(struct dt_sandbox_shutdown *e)
+static void delete_done(struct end_call *e, struct http_request *rq, const struct hf_error *err)
 {
-    struct http_request *rq;
-
-    if (--e->left > 0)
-        return;
-    rq = call_end(&e->call);
+    (void)e, (void)err;
     if (rq != NULL)
         reply_sandbox(rq, "destroyed");
-}
-
-static void on_process_ended(void *arg, struct process *p, const struct survivors *left)
-{
-    (void)p, (void)left;
-    shutdown_one_less(arg);
-}
-
-static void on_session_ended(void *arg, const struct survivors *left, size_t ended)
-{
-    (void)left, (void)ended;
-    shutdown_one_less(arg);
 }
 
 static bool is_mine(const char *metadata)
@@ -336,30 +331,26 @@ static bool is_mine(const char *metadata)
     return via != NULL && strcmp(via, "daytona") == 0;
 }
 
-static void end_sessions(struct engine *engine, struct dt_sandbox_shutdown *e)
+static void end_sessions(struct engine *engine, struct end_call *e)
 {
     struct session *s, *next = session_next(engine, NULL);
 
     while ((s = next) != NULL) {
         next = session_next(engine, s);
-        if (!is_mine(session_metadata(s)))
-            continue;
-        e->left++;
-        session_delete(s, 0, on_session_ended, e);
+        if (is_mine(session_metadata(s)))
+            end_call_delete_session(e, s);
     }
 }
 
-static void end_processes(struct engine *engine, struct dt_sandbox_shutdown *e)
+static void end_processes(struct engine *engine, struct end_call *e)
 {
     struct process *p = NULL;
     struct process_view v;
 
     while ((p = engine_next(engine, p)) != NULL) {
         process_view(p, &v);
-        if (!v.running || !is_mine(v.metadata_json))
-            continue;
-        e->left++;
-        process_terminate(p, 0, "api", on_process_ended, e);
+        if (v.running && is_mine(v.metadata_json))
+            end_call_terminate(e, p, 0);
     }
 }
 
@@ -367,13 +358,12 @@ static void end_processes(struct engine *engine, struct dt_sandbox_shutdown *e)
 void dt_sandbox_delete(struct http_request *rq)
 {
     struct engine *engine = dialect_base_of(rq)->engine;
-    struct dt_sandbox_shutdown *e;
+    struct end_call *e;
 
     if (!is_ours(rq))
         return;
-    e = call_begin(rq, &shutdown_kind, sizeof *e);
-    e->left = 1;
+    e = end_call_begin(rq, delete_done, sizeof *e);
     end_sessions(engine, e);
     end_processes(engine, e);
-    shutdown_one_less(e);
+    end_call_wait(e);
 }

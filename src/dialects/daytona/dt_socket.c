@@ -107,7 +107,7 @@ void dt_socket(struct http_request *rq)
 {
     struct dialect_base *b = dialect_base_of(rq);
     struct dt_socket *s = hf_xalloc(sizeof *s);
-    const struct console_open o = {.ops = &ops, .user = s, .pending = &b->pending};
+    const struct console_open o = {.ops = &ops, .user = s};
     struct hf_error err;
     char hello[160];
 

@@ -117,7 +117,6 @@ void dt_pty_attach(struct http_request *rq, struct process *p)
         .viewer = {.since = SINCE_LAST, .offset = REPLAY_BYTES, .only_stream = -1},
         .ops = ws_is_offered(rq, DT_EXIT_CONTROL) ? &ops_with_control : &ops_plain,
         .user = b,
-        .pending = &b->pending,
         .text_max = LIMIT_DT_INPUT_BYTES,
         .protocol = dt_protocol(rq, protocol),
     };
@@ -152,8 +151,7 @@ void dt_pty_refuse(struct http_request *rq, const char *fmt, ...)
     static const struct console_ops ops = {0}; /* a closing console ignores what the client sends */
     struct dialect_base *b = dialect_base_of(rq);
     char protocol[DT_PROTOCOL_BYTES];
-    const struct console_open open = {
-        .ops = &ops, .pending = &b->pending, .protocol = dt_protocol(rq, protocol)};
+    const struct console_open open = {.ops = &ops, .protocol = dt_protocol(rq, protocol)};
     struct hf_error err;
     struct console *c = console_open(rq, &open, &err);
     char reason[400], text[440];

@@ -11,7 +11,9 @@
 #include "base/braces.h"
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/limits.h"
 #include "base/text.h"
+#include "dialects/docker/docker_env.h"
 #include "dialects/docker/docker_not_started.h"
 #include "engine/notes.h"
 
@@ -46,11 +48,12 @@ static const struct route rows[] = {
     ROW(POST, "/containers/{id}/unpause", docker_unserved, OWN),
     ROW(POST, "/containers/{id}/rename", docker_unserved, OWN),
     ROW(POST, "/containers/{id}/update", docker_unserved, OWN),
-    ROW(GET, "/containers/{id}/stats", docker_unserved, WATCH),
+    ROW(GET, "/containers/{id}/stats", docker_stats, WATCH),
     ROW(GET, "/containers/{id}/changes", docker_unserved, WATCH),
     ROW(GET, "/containers/{id}/export", docker_unserved, WATCH),
-    ROW(GET, "/containers/{id}/archive", docker_unserved, WATCH),
-    ROW(PUT, "/containers/{id}/archive", docker_unserved, OWN),
+    ROW(GET, "/containers/{id}/archive", docker_archive_get, OWN),
+    {HTTP_PUT_M, "/containers/{id}/archive", docker_archive_put, ROLE_OWN,
+     ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_FILE_BYTES, NULL},
     ROW(DELETE, "/containers/{id}", docker_remove, OWN),
     ROW(POST, "/exec/{id}/start", docker_exec_start, OWN),
     ROW(POST, "/exec/{id}/resize", docker_exec_resize, TYPE),
@@ -108,12 +111,16 @@ static void docker_init(struct dialect_base *base)
     name_sandbox(dk);
     recall_began(dk);
     docker_created_recall(dk);
+    docker_env_recall(dk);
     launch_remove_all(dk);
 }
 
 static void docker_fini(struct dialect_base *base)
 {
-    docker_created_free_all((struct docker *)base);
+    struct docker *dk = (struct docker *)base;
+
+    docker_created_free_all(dk);
+    json_decref(dk->env);
 }
 
 const struct dialect docker_dialect = {

@@ -28,7 +28,9 @@ struct docker {
     struct list created;      /* newest first; docker_not_started.h */
     size_t containers, execs; /* their count */
     size_t created_bytes;
+    json_t *env; /* of running containers by their process's id; docker_env.h */
     size_t waits;
+    size_t stats; /* in progress; docker_stats.c */
     char hostname[256];
     char sandbox_id[DOCKER_ID_LEN + 1];
     int64_t began_ms;
@@ -61,11 +63,12 @@ bool docker_query_number(struct http_request *rq, const char *name, const char *
 void docker_ping(struct http_request *rq);
 void docker_get_version(struct http_request *rq);
 void docker_info(struct http_request *rq);
-/* docker_list.c, docker_inspect.c, docker_top.c, docker_logs.c */
+/* docker_list.c, docker_inspect.c, docker_top.c, docker_logs.c, docker_stats.c */
 void docker_list(struct http_request *rq);
 void docker_inspect(struct http_request *rq);
 void docker_top(struct http_request *rq);
 void docker_logs(struct http_request *rq);
+void docker_stats(struct http_request *rq);
 /* docker_container.c */
 void docker_create(struct http_request *rq);
 /* Keeps a new container or exec until it is started, and replies with its id. Takes ownership of
@@ -75,6 +78,9 @@ void docker_start(struct http_request *rq);
 void docker_remove(struct http_request *rq);
 void docker_resize(struct http_request *rq);
 void docker_unserved(struct http_request *rq);
+/* docker_archive.c */
+void docker_archive_get(struct http_request *rq);
+void docker_archive_put(struct http_request *rq);
 /* docker_exec.c */
 void docker_exec_create(struct http_request *rq);
 void docker_exec_start(struct http_request *rq);

@@ -90,7 +90,6 @@ static void ws_open(struct http_request *rq, const struct docker_entry *b)
                    .verbatim = !docker_entry_tty(b),
                    .only_stream = -1},
         .ops = &ws_ops,
-        .pending = &dialect_base_of(rq)->pending,
     };
     struct hf_error err;
 

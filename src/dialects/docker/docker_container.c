@@ -169,5 +169,5 @@ void docker_resize(struct http_request *rq)
 /* Calls that Docker has and holdfast does not: a clear error is better than "page not found". */
 void docker_unserved(struct http_request *rq)
 {
-    docker_fail(rq, 501, "holdfast does not serve this: a container is a process of the sandbox");
+    docker_fail(rq, 501, "not supported: with holdfast, a container is a process of the sandbox");
 }

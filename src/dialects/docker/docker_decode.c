@@ -45,12 +45,35 @@ static const struct json_field fields[] = {
     FIELD("AttachStderr", BOOL, err),
 };
 
+/* Go's decoder does not distinguish cases in the names of members, and clients rely on that. The
+ * last of several counts. The copy shares its values with the original. */
+static json_t *fold(const json_t *json, const struct json_field *table, size_t count)
+{
+    json_t *folded = json_object(), *value;
+    const char *key;
+
+    json_object_foreach ((json_t *)(uintptr_t)json, key, value)
+        for (size_t i = 0; i < count; i++)
+            if (strcasecmp(key, table[i].name) == 0 && !json_is_null(value))
+                json_object_set(folded, table[i].name, value);
+    return folded;
+}
+
+/* What is decoded borrows from `json`. */
+static int decode_folded(const json_t *json, const struct json_field *table, size_t count,
+                         void *target, struct hf_error *err)
+{
+    json_auto_t *folded = fold(json, table, count);
+
+    return json_decode_known(folded, table, count, target, err);
+}
+
 static int body_decode(struct docker_decode_body *b, const json_t *json, struct hf_error *err)
 {
     *b = (struct docker_decode_body){0};
     if (!json_is_object(json))
         return hf_fail(err, HF_E_bad_type, "the body must be a JSON object");
-    return json_decode_known(json, fields, sizeof fields / sizeof *fields, b, err);
+    return decode_folded(json, fields, sizeof fields / sizeof *fields, b, err);
 }
 
 /* A list of strings; a single string is a list of one. */
@@ -200,7 +223,10 @@ json_t *docker_decode_exec(const json_t *body, struct hf_error *err)
 
 json_t *docker_decode_create(const json_t *body, const char *name, struct hf_error *err)
 {
+    static const struct json_field host_fields[] = {{.name = "AutoRemove"},
+                                                    {.name = "ConsoleSize"}};
     struct docker_decode_body b;
+    json_auto_t *host = NULL;
     json_t *config = decode_config(
         "container", &b, body,
         "no command specified: images have no default command here; give one after the image", err);
@@ -213,8 +239,9 @@ json_t *docker_decode_create(const json_t *body, const char *name, struct hf_err
         json_object_set(config, "labels", b.labels);
     set_flag(config, "stdin", b.open_stdin);
     set_flag(config, "once", b.once);
-    set_flag(config, "remove", json_is_true(json_object_get(b.host, "AutoRemove")));
-    set_size(config, json_object_get(b.host, "ConsoleSize"));
+    host = fold(b.host, host_fields, sizeof host_fields / sizeof *host_fields);
+    set_flag(config, "remove", json_is_true(json_object_get(host, "AutoRemove")));
+    set_size(config, json_object_get(host, "ConsoleSize"));
     return config;
 }
 
@@ -231,8 +258,7 @@ int docker_decode_start(struct docker_start *out, const json_t *body, struct hf_
     };
 
     *out = (struct docker_start){0};
-    if (json_decode_known(body, start_fields, sizeof start_fields / sizeof *start_fields, out,
-                          err) < 0)
+    if (decode_folded(body, start_fields, sizeof start_fields / sizeof *start_fields, out, err) < 0)
         return -1;
     read_size(out->console, &out->rows, &out->cols);
     return 0;
@@ -318,6 +344,7 @@ int docker_spec_init(struct docker_spec *s, const json_t *config, const char *ho
     rc = spec_body_decode(&s->body, s->tree, spec_fields, sizeof spec_fields / sizeof *spec_fields,
                           err);
     spec->metadata_json = s->metadata;
+    spec->source = spec->pty && docker_flag(config, "stdin") ? SOURCE_USER : SOURCE_AGENT;
     if (!spec->pty) {
         spec->rows = spec->cols = 0;
         spec->stdin_mode = docker_flag(config, "stdin") ? STDIN_PIPE : STDIN_NULL;

@@ -2,6 +2,7 @@
 /*
  * docker_exec.c - a command in the sandbox: create, start, resize, inspect. Layer: dialects.
  */
+#include "dialects/docker/docker_env.h"
 #include "dialects/docker/docker_inspect.h"
 #include "dialects/docker/docker_not_started.h"
 #include "dialects/docker/docker_stream.h"
@@ -31,9 +32,12 @@ void docker_exec_create(struct http_request *rq)
         docker_fail(rq, 409, "container %s is not running", b.id);
     } else {
         json_auto_t *body = docker_body(rq);
+        json_t *config = body != NULL ? docker_decode_exec(body, &err) : NULL;
 
+        if (config != NULL)
+            docker_env_inherit(docker_of(rq), &b, config);
         if (body != NULL)
-            docker_make(rq, docker_decode_exec(body, &err), &err);
+            docker_make(rq, config, &err);
     }
 }
 
@@ -126,6 +130,7 @@ static void write_state(struct json_out *o, const struct docker_entry *b)
 void docker_exec_inspect(struct http_request *rq)
 {
     struct docker *dk = docker_of(rq);
+    const char *container;
     struct json_out o;
     docker_entry_auto b = {0};
 
@@ -144,7 +149,8 @@ void docker_exec_inspect(struct http_request *rq)
     json_kbool(&o, "OpenStdout", docker_flag(b.config, "out"));
     json_kbool(&o, "OpenStderr", docker_flag(b.config, "err"));
     json_kbool(&o, "CanRemove", false);
-    json_kstr(&o, "ContainerID", dk->sandbox_id);
+    container = docker_text(b.config, "container");
+    json_kstr(&o, "ContainerID", container[0] != '\0' ? container : dk->sandbox_id);
     json_kstr(&o, "DetachKeys", docker_text(b.config, "keys"));
     docker_send(rq, 200, &o);
 }

@@ -47,7 +47,7 @@ static void ending_drain(struct call *c)
 
     if (((struct docker_kill_shutdown *)c)->signalling)
         return;
-    hf_fail(&err, HF_E_shutting_down, "the daemon is being replaced; try again");
+    hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; try again");
     call_fail(c, &err);
 }
 

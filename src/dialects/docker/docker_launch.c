@@ -8,33 +8,29 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_env.h"
 #include "dialects/docker/docker_limits.h"
 #include "dialects/docker/docker_stream.h"
 
 /* --- --rm: removes a container when its process has ended ----------------------------- */
 
 struct docker_launch_removal {
-    struct pending pending;
+    struct call call; /* without a request */
     struct exit_waiter waiter;
 };
 
-static void removal_free(struct pending *p)
+static void removal_release(struct call *c)
 {
-    struct docker_launch_removal *r = list_entry(p, struct docker_launch_removal, pending);
-
-    exit_waiter_cancel(&r->waiter);
-    pending_fini(p);
-    free(r);
+    exit_waiter_cancel(&list_entry(c, struct docker_launch_removal, call)->waiter);
 }
 
-static const struct pending_kind removal_kind = {.drain = NULL, .free = removal_free};
+static const struct call_kind removal_kind = {.release = removal_release, .stays = true};
 
 static void removal_on_exit(void *arg, struct process *p)
 {
     struct docker_launch_removal *r = arg;
 
-    removal_free(&r->pending);
+    call_end(&r->call);
     process_forget(p);
 }
 
@@ -45,7 +41,7 @@ static void auto_remove(struct docker *dk, struct process *p)
     list_init(&r->waiter.link);
     r->waiter.fn = removal_on_exit;
     r->waiter.arg = r;
-    pending_init(&r->pending, &dk->base.pending, &removal_kind);
+    call_adopt_unattended(&r->call, &dk->base, &removal_kind);
     process_wait_exit(p, &r->waiter);
 }
 
@@ -97,6 +93,7 @@ static void launched(struct created *c, struct process *p)
         (void)process_resize(p, c->rows, c->cols, "docker", NULL);
     if (docker_flag(c->config, "remove"))
         auto_remove(c->docker, p);
+    docker_env_keep(c->docker, p, c->config);
     waits_bind(c, p);
     streams_bind(c, p, "");
     docker_created_remove(c);

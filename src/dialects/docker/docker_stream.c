@@ -10,19 +10,23 @@
 
 #include "base/clock.h"
 #include "base/detach_keys.h"
+#include "base/mem.h"
+#include "dialects/common/caller.h"
+#include "dialects/common/follow.h"
 #include "dialects/common/stdin_feed.h"
 #include "dialects/docker/docker_limits.h"
 #include "dialects/docker/docker_log_format.h"
-#include "engine/stream/lease.h"
 
 struct stream_conn {
-    struct call call;
-    struct list link; /* in created->streams until there is a process */
-    struct raw *raw;
-    struct stdin_feed feed; /* has the process and the viewer; holds input past the detach keys */
+    struct follow follow; /* carried: */
+    struct call_carrier carrier;
+    struct raw *raw;        /* NULL: not accepted yet, or disconnected */
+    struct list link;       /* in created->streams until there is a process */
+    struct stdin_feed feed; /* holds input past the detach keys */
     struct detach_keys keys;
     struct docker_stream_request request; /* without the detach keys */
     enum role role;
+    bool guest;
     char peer[80];
     uint64_t until;     /* STREAM_LOG: the end of the output at the start */
     bool eof;           /* the client's input has ended, but the process's has not yet */
@@ -30,24 +34,77 @@ struct stream_conn {
     uint64_t gate_end;  /* it opens then at the latest */
 };
 
+static struct stream_conn *stream_of(struct call *c)
+{
+    return list_entry(c, struct stream_conn, follow.call);
+}
+
+static struct stream_conn *stream_of_follow(struct follow *f)
+{
+    return list_entry(f, struct stream_conn, follow);
+}
+
 static void stream_release(struct call *c)
 {
-    struct stream_conn *s = (struct stream_conn *)c;
-    struct viewer *v = s->feed.viewer;
+    struct stream_conn *s = stream_of(c);
 
     list_remove(&s->link);
     timer_close(s->gate);
-    stdin_feed_stop(&s->feed);
-    viewer_detach(v);
     stdin_feed_fini(&s->feed);
+    follow_release(c);
 }
 
 /* Closes it after what was sent. */
 static void stream_close(struct stream_conn *s)
 {
-    raw_close(s->raw);
-    call_end(&s->call);
+    follow_end(&s->follow);
 }
+
+/* --- the connection as the carrier of a call ------------------------------------------- */
+
+static struct stream_conn *stream_of_carrier(const struct call_carrier *k)
+{
+    return list_entry(k, struct stream_conn, carrier);
+}
+
+static bool carrier_ready(const struct call_carrier *k)
+{
+    const struct stream_conn *s = stream_of_carrier(k);
+
+    return s->raw != NULL && s->gate == NULL && raw_ready(s->raw);
+}
+
+static uint64_t carrier_sent(struct call_carrier *k)
+{
+    const struct stream_conn *s = stream_of_carrier(k);
+
+    return s->raw != NULL ? raw_count_sent(s->raw) : 0;
+}
+
+static uint64_t carrier_received(struct call_carrier *k)
+{
+    const struct stream_conn *s = stream_of_carrier(k);
+
+    return s->raw != NULL ? raw_count_taken(s->raw) : 0;
+}
+
+/* The end of the bytes is the end of the connection. */
+static void carrier_leave(struct call_carrier *k)
+{
+    struct stream_conn *s = stream_of_carrier(k);
+
+    if (s->raw != NULL)
+        raw_close(s->raw);
+    s->raw = NULL;
+}
+
+static const struct call_carrier_ops carrier_ops = {
+    .ready = carrier_ready,
+    .sent = carrier_sent,
+    .received = carrier_received,
+    .by_kernel = true,
+    .leave = carrier_leave,
+};
 
 /* --- to the client ------------------------------------------------------------------ */
 
@@ -72,21 +129,14 @@ static void stream_report(struct stream_conn *s, int type, const char *text)
     stream_send(s, type, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
 }
 
-static bool on_ready(void *arg)
-{
-    const struct stream_conn *s = arg;
-
-    return s->raw != NULL && s->gate == NULL && raw_ready(s->raw);
-}
-
 static bool stream_wants(const struct stream_conn *s, enum stream which)
 {
     return which == STREAM_STDERR ? s->request.err : s->request.out;
 }
 
-static void on_bytes(void *arg, const struct slice *sl)
+static void stream_bytes(struct follow *f, const struct slice *sl)
 {
-    struct stream_conn *s = arg;
+    struct stream_conn *s = stream_of_follow(f);
     uint64_t end = sl->at + sl->len;
     size_t len = end > s->until ? (size_t)(s->until - sl->at) : sl->len;
 
@@ -96,28 +146,14 @@ static void on_bytes(void *arg, const struct slice *sl)
         stream_close(s);
 }
 
-static uint64_t on_sent(void *arg)
-{
-    const struct stream_conn *s = arg;
-
-    return s->raw != NULL ? raw_count_sent(s->raw) : 0;
-}
-
-static uint64_t on_confirmed(void *arg)
-{
-    const struct stream_conn *s = arg;
-
-    return s->raw != NULL ? raw_count_taken(s->raw) : 0;
-}
-
 /*
  * Never leave a silent gap. A terminal gets its current screen next. Clients treat the frame as a
  * failure.
  */
-static void on_gap(void *arg, uint64_t from, uint64_t to)
+static void stream_gap(struct follow *f, uint64_t from, uint64_t to)
 {
-    struct stream_conn *s = arg;
-    struct buf *b = &s->call.base->scratch;
+    struct stream_conn *s = stream_of_follow(f);
+    struct buf *b = &f->call.base->scratch;
 
     if (!s->request.framed && s->request.tty)
         return;
@@ -126,31 +162,16 @@ static void on_gap(void *arg, uint64_t from, uint64_t to)
     stream_close(s);
 }
 
-static void on_snapshot(void *arg, uint64_t offset, size_t len)
+static void stream_snapshot(struct follow *f, const char *bytes, size_t len)
 {
-    (void)arg, (void)offset, (void)len;
+    stream_send(stream_of_follow(f), 1, bytes, len);
 }
 
-static void on_snapshot_bytes(void *arg, const char *bytes, size_t len)
-{
-    stream_send(arg, 1, bytes, len);
-}
-
-static void on_exited(void *arg, const struct exit_record *x)
-{
-    (void)x;
-    stream_close(arg);
-}
-
-#define STREAM_OPS                                                                                 \
-    .ready = on_ready, .bytes = on_bytes, .sent = on_sent, .confirmed = on_confirmed,              \
-    .by_kernel = true, .gap = on_gap, .exited = on_exited
-
-static const struct viewer_ops plain_ops = {STREAM_OPS};
-static const struct viewer_ops screen_ops = {
-    STREAM_OPS,
-    .snapshot = on_snapshot,
-    .snapshot_bytes = on_snapshot_bytes,
+static const struct follow_ops plain_ops = {.bytes = stream_bytes, .gap = stream_gap};
+static const struct follow_ops screen_ops = {
+    .bytes = stream_bytes,
+    .gap = stream_gap,
+    .snapshot_bytes = stream_snapshot,
 };
 
 /* --- from the client ------------------------------------------------------------------- */
@@ -187,7 +208,7 @@ static size_t on_data(void *arg, const void *bytes, size_t len)
 /* The client's input has ended. False: the stream has ended as well. */
 static bool stream_pass_eof(struct stream_conn *s)
 {
-    if (!s->eof || s->feed.viewer == NULL || s->feed.held.len > 0)
+    if (!s->eof || s->follow.viewer == NULL || s->feed.held.len > 0)
         return true;
     s->eof = false;
     if (s->request.in && s->request.tty) {
@@ -219,13 +240,16 @@ static void on_drain(void *arg)
 {
     struct stream_conn *s = arg;
 
-    if (s->feed.viewer != NULL)
-        viewer_pump(s->feed.viewer);
+    call_room(&s->follow.call);
 }
 
 static void on_disconnect(void *arg)
 {
-    call_end(&((struct stream_conn *)arg)->call);
+    struct stream_conn *s = arg;
+
+    follow_detach(&s->follow);
+    s->raw = NULL;
+    call_leave(&s->follow.call);
 }
 
 static const struct raw_ops raw_ops = {
@@ -238,15 +262,19 @@ static const struct raw_ops raw_ops = {
  */
 static void stream_drain(struct call *c)
 {
-    struct stream_conn *s = (struct stream_conn *)c;
+    struct stream_conn *s = stream_of(c);
 
     if (s->request.framed || s->request.tty)
         stream_report(s, DOCKER_FRAME_SYSTEM,
-                      "the daemon is being replaced; the process keeps running: attach again");
+                      "the daemon is shutting down; the process keeps running: attach again");
     stream_close(s);
 }
 
-static const struct call_kind stream_kind = {.release = stream_release, .drain = stream_drain};
+static const struct call_kind stream_kind = {
+    .release = stream_release,
+    .drain = stream_drain,
+    .room = follow_room,
+};
 
 /* --- start --------------------------------------------------------------------------------- */
 
@@ -257,7 +285,7 @@ static struct viewer_options watch_options(struct stream_conn *s, struct process
         .offset = journal_first(process_journal(p)),
         .lossless = s->request.own,
         .read_only = !s->request.in,
-        .guest = s->role < ROLE_TYPE,
+        .guest = s->guest,
         .role = (enum viewer_role)s->role,
         .name = s->peer,
         .only_stream = -1,
@@ -274,13 +302,14 @@ static struct viewer_options watch_options(struct stream_conn *s, struct process
 
 static int stream_watch(struct stream_conn *s, struct process *p, struct hf_error *err)
 {
-    struct viewer_options o = watch_options(s, p);
+    const struct follow_open o = {.viewer = watch_options(s, p)};
     bool screen = s->request.tty && !s->request.framed;
-    int rc = viewer_attach(p, &o, screen ? &screen_ops : &plain_ops, s, &s->feed.viewer, err);
+    int rc = follow_attach(&s->follow, screen ? &screen_ops : &plain_ops, p, &o, err);
 
     if (rc < 0)
         return rc;
     stdin_feed_bind(&s->feed, p);
+    s->feed.viewer = s->follow.viewer;
     s->until = UINT64_MAX;
     if (s->request.since == STREAM_LOG)
         s->until = journal_next(process_journal(p));
@@ -290,10 +319,13 @@ static int stream_watch(struct stream_conn *s, struct process *p, struct hf_erro
 static struct stream_conn *stream_new(struct http_request *rq,
                                       const struct docker_stream_request *request)
 {
-    struct stream_conn *s = call_begin(rq, &stream_kind, sizeof *s);
+    struct stream_conn *s = hf_xalloc(sizeof *s);
 
+    s->carrier.ops = &carrier_ops;
+    call_adopt_carried(&s->follow.call, dialect_base_of(rq), &stream_kind, &s->carrier);
     s->request = *request;
     s->role = http_role(rq);
+    s->guest = caller_is_guest(rq);
     snprintf(s->peer, sizeof s->peer, "%s", http_peer(rq));
     list_init(&s->link);
     stdin_feed_init(&s->feed, on_room, s);
@@ -305,8 +337,9 @@ static struct stream_conn *stream_new(struct http_request *rq,
 
 /*
  * Docker's client for Python reads the head through a buffer, continues on the socket itself, and
- * loses what the buffer has read of the output. So its output waits until the head was received.
- * What a unix peer has taken, it has read; of others only the kernel has it.
+ * loses what the buffer has read of the output. So the head fills that buffer, and the output waits
+ * until the head was received, for heads that arrive in parts and for larger buffers. What a unix
+ * peer has taken, it has read; of others only the kernel has it.
  */
 static void on_gate(struct timer *t, void *arg)
 {
@@ -319,13 +352,12 @@ static void on_gate(struct timer *t, void *arg)
     }
     timer_close(s->gate);
     s->gate = NULL;
-    if (s->feed.viewer != NULL)
-        viewer_pump(s->feed.viewer);
+    call_room(&s->follow.call);
 }
 
 static void close_gate(struct stream_conn *s)
 {
-    s->gate = timer_new(s->call.base->loop, on_gate, s);
+    s->gate = timer_new(s->follow.call.base->loop, on_gate, s);
     s->gate_end = clock_mono_ms() + DOCKER_GATE_MAX_MS;
     timer_start(s->gate, DOCKER_GATE_MS);
 }
@@ -346,8 +378,8 @@ static void stream_accept(struct http_request *rq, struct stream_conn *s)
     http_add_header(rq, "Content-Type",
                     frames_named ? "application/vnd.docker.multiplexed-stream"
                                  : "application/vnd.docker.raw-stream");
-    s->call.rq = NULL; /* the connection is no request any more */
-    s->raw = raw_accept(rq, upgrade ? "tcp" : NULL, &raw_ops, s);
+    s->raw = raw_accept_padded(rq, upgrade ? "tcp" : NULL, gated ? DOCKER_PADDED_HEAD_BYTES : 0,
+                               &raw_ops, s);
     if (gated)
         close_gate(s);
     if (s->request.in && s->request.tty && !s->request.framed && docker_cli)
@@ -357,7 +389,7 @@ static void stream_accept(struct http_request *rq, struct stream_conn *s)
 static bool has_nothing(const struct stream_conn *s)
 {
     return s->request.since == STREAM_NOTHING ||
-           (s->request.since == STREAM_LOG && s->until == viewer_offset(s->feed.viewer));
+           (s->request.since == STREAM_LOG && s->until == viewer_offset(s->follow.viewer));
 }
 
 static size_t count_streams(const struct created *c)
@@ -375,12 +407,14 @@ int stream_open(struct http_request *rq, const struct docker_stream_request *req
     struct stream_conn *s;
 
     if (created != NULL && count_streams(created) >= LIMIT_DOCKER_STREAMS)
-        return hf_fail(err, HF_E_too_many_viewers,
-                       "%d clients are already attached before the start: that is the limit",
-                       LIMIT_DOCKER_STREAMS);
+        return hf_fail(
+            err, HF_E_too_many_viewers,
+            "%d clients are already waiting for the start; start the container or detach "
+            "some of them",
+            LIMIT_DOCKER_STREAMS);
     s = stream_new(rq, request);
     if (p != NULL && stream_watch(s, p, err) < 0) {
-        call_end(&s->call);
+        call_end(&s->follow.call);
         return -1;
     }
     if (p == NULL && created != NULL)

@@ -152,7 +152,7 @@ void docker_wait(struct http_request *rq)
         strcmp(condition, "removed") != 0)
         docker_fail(rq, 400, "invalid condition: \"%.100s\"", condition);
     else if (docker_of(rq)->waits >= LIMIT_WAITS)
-        docker_fail(rq, 429, "%d requests are already waiting: that is the limit", LIMIT_WAITS);
+        docker_fail(rq, 429, "%d requests are already waiting; try again later", LIMIT_WAITS);
     else
         wait_for(rq, &b, condition);
 }

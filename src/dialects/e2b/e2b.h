@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "dialects/common/call.h"
 #include "dialects/common/dialect_base.h"
+#include "dialects/common/machine_load.h"
 #include "engine/users.h"
 
 extern const struct dialect e2b_dialect;
@@ -32,9 +33,10 @@ struct e2b_sandbox {
 
 struct e2b {
     struct dialect_base base;
-    struct list notes; /* e2b_list.c: the variables that processes were started with */
+    struct list notes;    /* e2b_list.c: the variables that processes were started with */
+    struct list watchers; /* e2b_watcher.c */
     struct e2b_sandbox sandbox;
-    uint64_t cpu_busy, cpu_total; /* at the last request of /metrics */
+    struct machine_cpu load; /* at the last request of metrics; e2b_metrics.c */
 };
 
 static inline struct e2b *e2b_of(const struct http_request *rq)
@@ -45,6 +47,8 @@ static inline struct e2b *e2b_of(const struct http_request *rq)
 /* e2b.c: plain routes reply {"code":404,"message":"…"} */
 void e2b_plain_error(struct http_request *rq, int status, const char *message);
 void e2b_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
+/* False: the sandbox was killed, and the request has been replied to as E2B's proxy does then. */
+bool e2b_is_there(struct http_request *rq);
 
 /* e2b_sandbox.c */
 void e2b_sandbox_init(struct e2b_sandbox *s);
@@ -67,6 +71,8 @@ json_t *e2b_variables(const json_t *object);
  * not the daemon's own user, so the process must switch to it.
  */
 int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err);
+/* The same for a request whose header names nobody, or may not. */
+int e2b_default_user(const struct e2b *e, struct user *u, bool *given, struct hf_error *err);
 int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *given,
                    struct hf_error *err);
 /*
@@ -74,6 +80,10 @@ int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *
  * are below the user's home. False: it is too long.
  */
 bool e2b_path(const struct user *u, const char *path, char *out, size_t size);
+
+/* e2b_control_api.c. False: the path does not name the sandbox, and 404 has been sent. */
+bool e2b_sandbox_is_ours(struct http_request *rq);
+void e2b_write_detail(struct json_out *o, const struct e2b_sandbox *s); /* as listed */
 
 /* e2b_envd_routes.c */
 int e2b_cpu_count(void);
@@ -96,8 +106,13 @@ void e2b_fs_list(struct http_request *rq);
 void e2b_fs_mkdir(struct http_request *rq);
 void e2b_fs_move(struct http_request *rq);
 void e2b_fs_remove(struct http_request *rq);
+void e2b_watch_dir(struct http_request *rq);
+void e2b_create_watcher(struct http_request *rq);
+void e2b_get_watcher_events(struct http_request *rq);
+void e2b_remove_watcher(struct http_request *rq);
 void e2b_files_get(struct http_request *rq);
 void e2b_files_post(struct http_request *rq);
+void e2b_files_compose(struct http_request *rq);
 void e2b_health(struct http_request *rq);
 void e2b_metrics(struct http_request *rq);
 void e2b_envs(struct http_request *rq);
@@ -106,6 +121,12 @@ void e2b_sandbox_create(struct http_request *rq);
 void e2b_sandbox_connect(struct http_request *rq);
 void e2b_sandbox_get(struct http_request *rq);
 void e2b_sandbox_list(struct http_request *rq);
+void e2b_sandbox_list_v1(struct http_request *rq);
+void e2b_sandbox_metrics(struct http_request *rq);
+void e2b_sandbox_resume(struct http_request *rq);
+void e2b_sandbox_unsupported(struct http_request *rq);
+void e2b_snapshot_list(struct http_request *rq);
+void e2b_unsupported(struct http_request *rq);
 void e2b_sandbox_timeout(struct http_request *rq);
 void e2b_sandbox_kill(struct http_request *rq);
 

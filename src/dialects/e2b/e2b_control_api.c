@@ -5,26 +5,30 @@
  * Its API key is a token of the daemon, and so is the access token that it returns: the same token,
  * so the caller's role stays the same. Layer: dialects.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/end_call.h"
 #include "dialects/e2b/e2b.h"
-#include "transport/url_query.h"
 
 /* --- decoding ---------------------------------------------------------------------------- */
 
-static bool is_ours(struct http_request *rq)
+bool e2b_sandbox_is_ours(struct http_request *rq)
 {
     const struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
     const char *id = http_param(rq, "id");
+    char why[E2B_ID_BYTES + 80];
 
     if (id != NULL && strcmp(id, s->id) == 0 && !s->killed)
         return true;
-    e2b_plain_error(rq, 404, "no such sandbox");
+    snprintf(why, sizeof why, "Sandbox \"%.64s\" not found", id != NULL ? id : "");
+    e2b_plain_error(rq, 404, why);
     return false;
 }
 
@@ -51,44 +55,59 @@ static bool metadata_of(struct http_request *rq, const json_t *body, json_t **ou
 
 /* --- replies ------------------------------------------------------------------------------- */
 
-static void write_sandbox(struct json_out *o, struct http_request *rq)
+static void write_sandbox(struct json_out *o, const struct e2b_sandbox *s)
 {
-    const struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
-    const char *key = http_header(rq, "X-API-KEY");
-
     json_kstr(o, "sandboxID", s->id);
     json_kstr(o, "templateID", s->template);
     json_kstr(o, "clientID", "holdfast");
     json_kstr(o, "envdVersion", E2B_ENVD_VERSION);
+}
+
+static void write_token(struct json_out *o, const struct http_request *rq)
+{
+    const char *key = http_header(rq, "X-API-KEY");
+
     if (key != NULL)
         json_kstr(o, "envdAccessToken", key);
 }
 
-static void write_detail(struct json_out *o, struct http_request *rq)
+/*
+ * It does not end by itself, but the field is required. The same time in each reply: the first
+ * that is a whole number of the longest durations after the start, and not past.
+ */
+static int64_t end_ms(const struct e2b_sandbox *s)
 {
-    const struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
+    int64_t age = clock_wall_ms() - s->started_ms;
+
+    return s->started_ms + (age < 0 ? 1 : age / LIMIT_DURATION_MS + 1) * LIMIT_DURATION_MS;
+}
+
+void e2b_write_detail(struct json_out *o, const struct e2b_sandbox *s)
+{
     struct sysinfo si = {0};
+    struct statvfs disk = {0};
 
     sysinfo(&si);
-    write_sandbox(o, rq);
+    (void)statvfs("/", &disk);
+    write_sandbox(o, s);
     json_ktime(o, "startedAt", s->started_ms);
-    /*
-     * It does not end by itself, but the field is required: the latest time that can be expressed.
-     */
-    json_ktime(o, "endAt", clock_wall_ms() + LIMIT_DURATION_MS);
+    json_ktime(o, "endAt", end_ms(s));
     json_kstr(o, "state", "running");
     json_kint(o, "cpuCount", e2b_cpu_count());
     json_kint(o, "memoryMB", (int64_t)(si.totalram / 1048576 * si.mem_unit));
-    json_kint(o, "diskSizeMB", 0);
+    json_kint(o, "diskSizeMB", (int64_t)(disk.f_blocks * (disk.f_frsize / 512) / 2048));
     json_key(o, "metadata");
     json_value(o, s->metadata);
+    json_key(o, "volumeMounts");
+    json_raw(o, "[]", 2);
 }
 
 static void reply_sandbox(struct http_request *rq, int status)
 {
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
-    write_sandbox(&o, rq);
+    write_sandbox(&o, &e2b_of(rq)->sandbox);
+    write_token(&o, rq);
     dialect_reply_send(rq, status, &o);
 }
 
@@ -132,7 +151,7 @@ void e2b_sandbox_create(struct http_request *rq)
 
 void e2b_sandbox_connect(struct http_request *rq)
 {
-    json_auto_t *body = is_ours(rq) ? dialect_object(rq) : NULL;
+    json_auto_t *body = e2b_sandbox_is_ours(rq) ? dialect_object(rq) : NULL;
 
     if (body != NULL)
         reply_sandbox(rq, 200);
@@ -142,57 +161,18 @@ void e2b_sandbox_get(struct http_request *rq)
 {
     struct json_out o;
 
-    if (!is_ours(rq))
+    if (!e2b_sandbox_is_ours(rq))
         return;
     o = dialect_reply_open(dialect_base_of(rq));
-    write_detail(&o, rq);
+    e2b_write_detail(&o, &e2b_of(rq)->sandbox);
+    write_token(&o, rq);
     dialect_reply_send(rq, 200, &o);
-}
-
-/* The filter is a query within the query: metadata=user%3Dme%26app%3Dx. */
-static bool list_fits(struct http_request *rq)
-{
-    const json_t *have = e2b_of(rq)->sandbox.metadata;
-    const char *state = http_query(rq, "state"), *wanted = http_query(rq, "metadata");
-    struct url_query q = {0};
-    bool fits = true;
-
-    if (state != NULL && strstr(state, "running") == NULL)
-        return false;
-    if (wanted == NULL)
-        return true;
-    if (query_parse(&q, wanted, NULL) < 0)
-        return false;
-    for (size_t i = 0; fits && i < q.count; i++) {
-        const char *is = json_string_value(json_object_get(have, q.list[i].name));
-
-        fits = is != NULL && strcmp(is, q.list[i].value) == 0;
-    }
-    query_fini(&q);
-    return fits;
-}
-
-void e2b_sandbox_list(struct http_request *rq)
-{
-    struct e2b *e = e2b_of(rq);
-    struct json_out o;
-
-    buf_clear(&e->base.scratch);
-    json_out_init(&o, &e->base.scratch);
-    json_open(&o, '[');
-    if (!e->sandbox.killed && list_fits(rq)) {
-        json_open(&o, '{');
-        write_detail(&o, rq);
-        json_close(&o, '}');
-    }
-    json_close(&o, ']');
-    http_reply_json(rq, 200, &e->base.scratch);
 }
 
 /* Nothing expires here, so there is nothing to postpone. */
 void e2b_sandbox_timeout(struct http_request *rq)
 {
-    json_auto_t *body = is_ours(rq) ? dialect_object(rq) : NULL;
+    json_auto_t *body = e2b_sandbox_is_ours(rq) ? dialect_object(rq) : NULL;
 
     if (body != NULL)
         http_reply_empty(rq, 204);
@@ -200,30 +180,25 @@ void e2b_sandbox_timeout(struct http_request *rq)
 
 /* --- kill: terminates everything in the sandbox; the daemon stays ----------------------------- */
 
-struct e2b_control_api_killing {
-    struct call call;
-    size_t left; /* processes being terminated, plus one while the search continues */
-};
-
-static const struct call_kind killing_kind = {.stays = true};
-
-static void killing_one_less(struct e2b_control_api_killing *k)
+static void kill_done(struct end_call *e, struct http_request *rq, const struct hf_error *err)
 {
-    if (--k->left == 0)
-        call_send_empty(&k->call, 204);
+    (void)e, (void)err;
+    if (rq != NULL)
+        http_reply_empty(rq, 204);
 }
 
-static void killing_on_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)p, (void)s;
-    killing_one_less(arg);
-}
-
+/* The defaults of /init describe the machine, as a template does, so the next sandbox has them. */
 static void sandbox_forget(struct e2b *e)
 {
-    e2b_sandbox_fini(&e->sandbox);
-    e2b_sandbox_init(&e->sandbox);
-    e->sandbox.killed = true;
+    struct e2b_sandbox *s = &e->sandbox;
+    char *user = s->user, *workdir = s->workdir;
+
+    s->user = s->workdir = NULL;
+    e2b_sandbox_fini(s);
+    e2b_sandbox_init(s);
+    s->user = user;
+    s->workdir = workdir;
+    s->killed = true;
     (void)e2b_sandbox_save(e); /* smaller than before */
 }
 
@@ -231,17 +206,14 @@ void e2b_sandbox_kill(struct http_request *rq)
 {
     struct e2b *e = e2b_of(rq);
     struct process *p = NULL;
-    struct e2b_control_api_killing *k;
+    struct end_call *k;
 
-    if (!is_ours(rq))
+    if (!e2b_sandbox_is_ours(rq))
         return;
-    k = call_begin(rq, &killing_kind, sizeof *k);
-    k->left = 1;
+    k = end_call_begin(rq, kill_done, sizeof *k);
     sandbox_forget(e); /* first: streams use it to report why their processes end */
     while ((p = engine_next_all(e->base.engine, p)) != NULL)
-        if (process_is_running(p)) {
-            k->left++;
-            process_terminate(p, 0, "api", killing_on_end, k);
-        }
-    killing_one_less(k);
+        if (process_is_running(p))
+            end_call_terminate(k, p, 0);
+    end_call_wait(k);
 }

@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_envd_routes.c - envd's plain routes: health, metrics, variables, init. Layer: dialects.
+ * e2b_envd_routes.c - envd's plain routes: health, variables, init. Layer: dialects.
  */
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "base/braces.h"
-#include "base/clock.h"
-#include "base/io.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
 #include "dialects/e2b/e2b.h"
 #include "transport/auth.h"
 
-#define PROC_FILE_BYTES (64 * 1024)
-
-/* E2B's proxy returns 502 for a sandbox that no longer exists. */
 void e2b_health(struct http_request *rq)
 {
-    if (e2b_of(rq)->sandbox.killed)
-        e2b_plain_error(rq, 502, "the sandbox was killed; create it again");
-    else
+    if (e2b_is_there(rq))
         http_reply_empty(rq, 204);
 }
 
@@ -35,90 +26,18 @@ int e2b_cpu_count(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* --- metrics --------------------------------------------------------------------------- */
-
-static uint64_t meminfo(const char *text, const char *name)
-{
-    const char *at = strstr(text, name);
-
-    return at == NULL ? 0 : strtoull(at + strlen(name), NULL, 10) * 1024;
-}
-
-static void write_memory(struct json_out *o)
-{
-    struct buf text = {0};
-    uint64_t total = 0, available = 0, cache = 0;
-
-    if (io_read_file("/proc/meminfo", PROC_FILE_BYTES, &text) == 0 && text.len > 0) {
-        total = meminfo(buf_cstr(&text), "MemTotal:");
-        available = meminfo(buf_cstr(&text), "MemAvailable:");
-        cache = meminfo(buf_cstr(&text), "\nCached:");
-    }
-    buf_fini(&text);
-    json_ku64(o, "mem_total", total);
-    json_ku64(o, "mem_used", total - available);
-    json_ku64(o, "mem_cache", cache);
-    json_ku64(o, "mem_total_mib", total >> 20);
-    json_ku64(o, "mem_used_mib", (total - available) >> 20);
-}
-
-static void write_disk(struct json_out *o)
-{
-    struct statvfs st = {0};
-    uint64_t block;
-
-    (void)statvfs("/", &st);
-    block = st.f_frsize;
-    json_ku64(o, "disk_used", (st.f_blocks - st.f_bfree) * block);
-    json_ku64(o, "disk_total", st.f_blocks * block);
-}
-
-/* Since the last request; the first one counts from the start of the machine. */
-static double cpu_percent(struct e2b *e)
-{
-    uint64_t v[8] = {0}, total = 0, busy, dt, db;
-    struct buf text = {0};
-    char *at;
-
-    if (io_read_file("/proc/stat", PROC_FILE_BYTES, &text) == 0 && text.len > 4) {
-        at = (char *)(uintptr_t)buf_cstr(&text) + 4;
-        for (int i = 0; i < 8; i++)
-            total += v[i] = strtoull(at, &at, 10);
-    }
-    buf_fini(&text);
-    busy = total - v[3] - v[4];
-    dt = total - e->cpu_total;
-    db = busy - e->cpu_busy;
-    e->cpu_total = total;
-    e->cpu_busy = busy;
-    return dt == 0 || dt > total ? 0 : 100.0 * (double)db / (double)dt;
-}
-
-void e2b_metrics(struct http_request *rq)
-{
-    struct e2b *e = e2b_of(rq);
-    struct json_out o = dialect_reply_open(&e->base);
-    char percent[32];
-    int n = snprintf(percent, sizeof percent, "%.2f", cpu_percent(e));
-
-    json_kint(&o, "ts", clock_wall_ms() / 1000);
-    json_kint(&o, "cpu_count", e2b_cpu_count());
-    json_key(&o, "cpu_used_pct");
-    json_raw(&o, percent, (size_t)n);
-    write_memory(&o);
-    write_disk(&o);
-    dialect_reply_send(rq, 200, &o);
-}
-
 /* --- variables and init ---------------------------------------------------------------------- */
 
 void e2b_envs(struct http_request *rq)
 {
     struct e2b *e = e2b_of(rq);
-    struct json_out o = dialect_reply_open(&e->base);
+    struct json_out o;
     const char *name;
     json_t *value;
 
+    if (!e2b_is_there(rq))
+        return;
+    o = dialect_reply_open(&e->base);
     json_object_foreach (e->sandbox.env, name, value) {
         json_kstr(&o, name, json_string_value(value));
     }
@@ -209,7 +128,8 @@ void e2b_init(struct http_request *rq)
                           &err) < 0)
         e2b_plain_error(rq, 400, err.detail);
     else if (!init_allowed(rq, &request))
-        e2b_plain_error(rq, 401, "access token required: one of the daemon's, with the role own");
-    else
+        e2b_plain_error(rq, 401,
+                        "access token required: send one of the daemon's tokens with the role own");
+    else if (e2b_is_there(rq))
         init_apply(rq, &request);
 }

@@ -5,13 +5,14 @@
 #include "dialects/e2b/e2b_files.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "dialects/common/file_read.h"
+#include "base/text.h"
+#include "dialects/common/file_call.h"
+#include "dialects/common/file_get.h"
 
 /* --- shared ------------------------------------------------------------------------------ */
 
@@ -21,47 +22,81 @@ int e2b_file_path(const struct user *u, const char *text, size_t len, char *out,
     if (len > 0 && strlen(text) == len && e2b_path(u, text, out, PATH_MAX))
         return 0;
     return hf_fail_field(err, HF_E_bad_value, "path",
-                         "path must be a path without NUL and within the length limit");
+                         "path must not contain NUL or exceed the length limit of paths");
 }
 
-void e2b_file_fault(struct file_fault *f, const char *text, size_t len)
-{
-    const char *sentence = len > 0 ? memchr(text, ' ', len) : NULL;
-    size_t rest = sentence != NULL ? len - (size_t)(sentence - text) - 1 : 0;
+#define COMPOSE_MAX 1000            /* files that become one */
+#define COMPOSE_BYTES (100 * 1024)  /* of their names: one argument of a process has 128 KiB */
+#define METADATA_PREFIX "user.e2b." /* of the extended attributes that clients set */
 
-    switch (file_op_errno(text, len)) {
-    case ENOENT: *f = (struct file_fault){.code = "not_found", .status = 404}; break;
-    case EEXIST: *f = (struct file_fault){.code = "already_exists", .status = 409}; break;
+void e2b_file_op(struct file_op *op, const struct http_request *rq, const struct file_request *f,
+                 const char *name, const char *path, const char *second)
+{
+    const struct dialect_host *host = &dialect_base_of(rq)->host;
+    bool root = host->own_uid == 0 && host->any_user;
+
+    file_op_init(op, root ? NULL : file_user(f), name, path);
+    if (second != NULL)
+        file_op_arg(op, second);
+    file_op_option(op, "attributes", METADATA_PREFIX);
+    if (!root)
+        return;
+    file_op_number(op, "uid", f->user.uid);
+    file_op_number(op, "gid", f->user.gid);
+}
+
+struct e2b_file_words e2b_file_words(const struct file_fault *f)
+{
+    struct e2b_file_words w = {.message =
+                                   f->text[0] != '\0' ? f->text : "the file operation failed"};
+
+    switch (f->errnum) {
+    case ENOENT: w.code = "not_found", w.status = 404; break;
+    case EEXIST: w.code = "already_exists", w.status = 409; break;
     case EACCES:
     case EPERM:
-    case EROFS: *f = (struct file_fault){.code = "permission_denied", .status = 403}; break;
+    case EROFS: w.code = "permission_denied", w.status = 403; break;
     case ENOSPC:
-    case EDQUOT: *f = (struct file_fault){.code = "resource_exhausted", .status = 507}; break;
-    case 0: *f = (struct file_fault){.code = "internal", .status = 500}; break;
-    default: *f = (struct file_fault){.code = "invalid_argument", .status = 400}; break;
+    case EDQUOT: w.code = "internal", w.status = 507; break;
+    case 0: w.code = "internal", w.status = 500; break;
+    case EMSGSIZE: w.code = "out_of_range", w.status = 400; break;
+    default: w.code = "invalid_argument", w.status = 400; break;
     }
-    while (rest > 0 && sentence[rest] == '\n')
-        rest--;
-    snprintf(f->message, sizeof f->message, "%.*s", (int)(rest < 390 ? rest : 390),
-             rest > 0 ? sentence + 1 : "");
-    if (rest == 0)
-        snprintf(f->message, sizeof f->message, "the file operation failed");
+    return w;
 }
 
-/* The query names the user here, because a link cannot send a header. */
-static bool files_user(struct http_request *rq, struct file_request *request)
+void e2b_file_info(struct json_out *o, const char *path, const struct file_entry *e)
 {
-    const char *name = http_query(rq, "username");
-    struct hf_error err = {0};
+    const char *base = strrchr(path, '/');
 
-    if (name == NULL || name[0] == '\0') {
-        if (e2b_user(rq, &request->user, &request->given, &err) == 0)
-            return true;
-    } else if (e2b_user_named(e2b_of(rq), name, &request->user, &request->given, &err) == 0) {
-        return true;
+    json_open(o, '{');
+    json_kstr(o, "path", path);
+    json_kstr(o, "name", base != NULL ? base + 1 : path);
+    json_kstr(o, "type", "file");
+    if (e->attributes != NULL) {
+        json_key(o, "metadata");
+        json_value(o, e->attributes);
     }
-    e2b_plain_error(rq, 401, err.detail);
-    return false;
+    json_close(o, '}');
+}
+
+/* The query names the user here, because a link cannot send a header. Whoever has only a link gets
+ * the user that was signed: a header is not. */
+static bool files_user(struct http_request *rq, const char *name, struct file_request *request)
+{
+    const struct e2b *e = e2b_of(rq);
+    struct hf_error err = {0};
+    int rc;
+
+    if (name != NULL && name[0] != '\0')
+        rc = e2b_user_named(e, name, &request->user, &request->given, &err);
+    else if (http_role(rq) >= ROLE_OWN)
+        rc = e2b_user(rq, &request->user, &request->given, &err);
+    else
+        rc = e2b_default_user(e, &request->user, &request->given, &err);
+    if (rc < 0)
+        e2b_plain_error(rq, 401, err.detail);
+    return rc == 0;
 }
 
 static bool files_allowed(struct http_request *rq, const char *operation)
@@ -93,7 +128,8 @@ bool e2b_files_decode(struct http_request *rq, const char *operation, struct fil
     struct hf_error err = {0};
 
     memset(request, 0, sizeof *request);
-    if (!files_allowed(rq, operation) || !files_user(rq, request))
+    if (!files_allowed(rq, operation) || !e2b_is_there(rq) ||
+        !files_user(rq, http_query(rq, "username"), request))
         return false;
     if (path == NULL || path[0] == '\0')
         return true; /* an upload may name it elsewhere */
@@ -105,24 +141,142 @@ bool e2b_files_decode(struct http_request *rq, const char *operation, struct fil
 
 /* --- GET /files -------------------------------------------------------------------------- */
 
-static void read_failed(struct http_request *rq, const char *text, size_t len)
+static void read_failed(struct http_request *rq, const struct file_fault *f)
 {
-    struct file_fault f;
+    const struct e2b_file_words w = e2b_file_words(f);
 
-    e2b_file_fault(&f, text, len);
-    e2b_plain_error(rq, f.status, f.message);
+    e2b_plain_error(rq, w.status, w.message);
+}
+
+/* Links are opened by browsers, which take the name from here. */
+static bool read_head(struct http_request *rq, const struct file_entry *e,
+                      struct file_download_head *h)
+{
+    struct buf text = {0};
+
+    buf_puts(&text, "inline; filename*=utf-8''");
+    text_percent_encode(&text, e->name != NULL ? e->name : "", "-._~");
+    http_add_header(rq, "Content-Disposition", buf_cstr(&text));
+    buf_fini(&text);
+    return file_get_head(rq, e, h);
 }
 
 void e2b_files_get(struct http_request *rq)
 {
+    static const struct file_download_ops ops = {
+        .head = read_head, .failed = read_failed, .drain_text = "the daemon is shutting down"};
     struct file_request *request = hf_xalloc(sizeof *request);
+    struct file_op op;
 
     if (e2b_files_decode(rq, "read", request)) {
-        if (request->path[0] == '\0')
+        if (request->path[0] == '\0') {
             e2b_plain_error(rq, 400, "name the file with ?path=");
-        else
-            file_read_begin(rq, file_user(request), request->path, read_failed,
-                            "the daemon is shutting down");
+        } else {
+            e2b_file_op(&op, rq, request, "read", request->path, NULL);
+            file_get_options(rq, &op);
+            file_download_begin(rq, &op, &ops);
+        }
     }
+    free(request);
+}
+
+/* --- POST /files/compose ------------------------------------------------------------------- */
+
+static void compose_reply(struct http_request *rq, const struct file_results *r, int tag)
+{
+    struct buf *b = &dialect_base_of(rq)->scratch;
+    struct json_out o;
+
+    (void)tag;
+    buf_clear(b);
+    json_out_init(&o, b);
+    e2b_file_info(&o, r->last->path, r->last);
+    http_reply_json(rq, 200, b);
+}
+
+static void compose_failed(struct http_request *rq, const struct file_fault *f, int tag)
+{
+    (void)tag;
+    read_failed(rq, f);
+}
+
+struct compose_request {
+    json_t *sources;
+    const char *destination, *username;
+};
+
+/* The paths, made absolute, as a list. NULL: err. */
+static json_t *compose_sources(const struct user *u, const json_t *sources, struct hf_error *err)
+{
+    json_t *out = json_array();
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < json_array_size(sources); i++) {
+        const json_t *v = json_array_get(sources, i);
+
+        if (json_is_string(v) &&
+            e2b_file_path(u, json_string_value(v), json_string_length(v), path, err) == 0) {
+            json_array_append_new(out, json_string(path));
+            continue;
+        }
+        json_decref(out);
+        hf_fail_field(err, HF_E_bad_value, "source_paths", "source_paths must be a list of paths");
+        return NULL;
+    }
+    return out;
+}
+
+static int compose_begin(struct http_request *rq, const struct compose_request *c,
+                         struct file_request *request, struct hf_error *err)
+{
+    static const struct file_call_ops ops = {
+        .reply = compose_reply, .failed = compose_failed, .changes = true};
+    hf_autofree char *text = NULL;
+    json_auto_t *sources = NULL;
+    struct file_op op;
+
+    if (json_array_size(c->sources) == 0 || json_array_size(c->sources) > COMPOSE_MAX)
+        return hf_fail_field(err, HF_E_bad_value, "source_paths",
+                             "source_paths must be a list of 1 to %d paths", COMPOSE_MAX);
+    if (c->destination == NULL || c->destination[0] == '\0')
+        return hf_fail_field(err, HF_E_missing_field, "destination", "destination is required");
+    if (e2b_file_path(&request->user, c->destination, strlen(c->destination), request->path, err) <
+        0)
+        return -EINVAL;
+    sources = compose_sources(&request->user, c->sources, err);
+    if (sources == NULL)
+        return -EINVAL;
+    text = json_dumps(sources, JSON_COMPACT);
+    if (text == NULL || strlen(text) >= COMPOSE_BYTES)
+        return hf_fail_field(err, HF_E_bad_value, "source_paths",
+                             "source_paths are longer than %d bytes", COMPOSE_BYTES);
+    e2b_file_op(&op, rq, request, "compose", request->path, text);
+    file_call_begin(rq, &op, &ops, 0);
+    return 0;
+}
+
+void e2b_files_compose(struct http_request *rq)
+{
+    static const struct json_field fields[] = {
+        {.name = "source_paths",
+         .kind = JSON_F_ARRAY,
+         .offset = offsetof(struct compose_request, sources)},
+        JSON_FIELD(STR, struct compose_request, destination),
+        JSON_FIELD(STR, struct compose_request, username),
+    };
+    struct compose_request c = {0};
+    struct hf_error err = {0};
+    json_auto_t *body = e2b_is_there(rq) ? dialect_object(rq) : NULL;
+    struct file_request *request;
+
+    if (body == NULL)
+        return;
+    if (json_decode_known(body, fields, sizeof fields / sizeof *fields, &c, &err) < 0) {
+        e2b_error(rq, &err);
+        return;
+    }
+    request = hf_xalloc(sizeof *request);
+    if (files_user(rq, c.username, request) && compose_begin(rq, &c, request, &err) < 0)
+        e2b_error(rq, &err);
     free(request);
 }

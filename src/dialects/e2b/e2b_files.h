@@ -7,6 +7,8 @@
 
 #include <limits.h>
 
+#include "dialects/common/file_entry.h"
+#include "dialects/common/file_fault.h"
 #include "dialects/common/file_op.h"
 #include "dialects/e2b/e2b_rpc.h"
 
@@ -22,16 +24,31 @@ static inline const char *file_user(const struct file_request *f)
     return f->given ? f->user.name : NULL;
 }
 
+/*
+ * An operation for that user, with its fixed arguments; then come the options. As in the original,
+ * a daemon that is root carries it out as root, and what it writes and creates belongs to the user.
+ * If the daemon may not run processes as everybody (--allow-users, --spawn-user), that would be a
+ * way around: then it is carried out as the user.
+ */
+void e2b_file_op(struct file_op *op, const struct http_request *rq, const struct file_request *f,
+                 const char *name, const char *path, const char *second);
+
 /* 0, or err: not a string, a NUL, too long. */
 int e2b_file_path(const struct user *u, const char *text, size_t len, char *out,
                   struct hf_error *err);
-/* Why a file-op failed, from what it wrote on standard error. */
-struct file_fault {
-    const char *code; /* Connect's */
-    int status;       /* of the plain routes */
-    char message[400];
+/* Writes what the plain routes reply of a file. */
+void e2b_file_info(struct json_out *o, const char *path, const struct file_entry *e);
+/* e2b_metadata.c: the X-Metadata- headers as an object in JSON, NULL for none. False: replied. */
+bool e2b_metadata(struct http_request *rq, char **out);
+/* Writes the message EntryInfo. */
+void e2b_write_entry(struct json_out *o, const struct file_entry *e);
+/* The platform's words for why a file operation failed. */
+struct e2b_file_words {
+    const char *code;    /* Connect's */
+    int status;          /* of the plain routes */
+    const char *message; /* borrowed */
 };
-void e2b_file_fault(struct file_fault *f, const char *text, size_t len);
+struct e2b_file_words e2b_file_words(const struct file_fault *f);
 
 /*
  * e2b_files.c: decodes the user and path of GET and POST /files. False: the request has been

@@ -6,11 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/limits.h"
 #include "base/mem.h"
-#include "base/rfc3339.h"
-#include "dialects/common/collect.h"
+#include "dialects/common/file_call.h"
 #include "dialects/e2b/e2b_files.h"
 
 /* --- entries ---------------------------------------------------------------------------- */
@@ -23,172 +20,95 @@ static const char *type_name(const char *type)
                                           : "FILE_TYPE_UNSPECIFIED";
 }
 
-/* As ls writes them: "drwxr-xr-x". */
-static void permissions(char *out, const char *type, int64_t mode)
+/* As Go writes them: "drwxr-xr-x"; a link has its own. */
+static void permissions(char *out, const char *kind, int64_t mode)
 {
-    static const char letters[] = "rwxrwxrwx";
+    bool link = strcmp(kind, "symlink") == 0;
 
-    out[0] = type[0] == 'd' ? 'd' : type[0] == 's' ? 'L' : '-';
-    for (int i = 0; i < 9; i++)
-        out[i + 1] = mode & (0400 >> i) ? letters[i] : '-';
-    out[10] = '\0';
+    file_entry_letters(out,
+                       strcmp(kind, "directory") == 0 ? 'd'
+                       : link                         ? 'L'
+                                                      : '-',
+                       link ? 0777 : mode);
 }
 
-/* A file's time can be anything; one that cannot be expressed is clamped. */
-static void write_time(struct json_out *o, int64_t ms)
+void e2b_write_entry(struct json_out *o, const struct file_entry *e)
 {
-    char text[CLOCK_RFC3339_LEN + 1];
-
-    ms = ms < RFC3339_MIN_MS ? RFC3339_MIN_MS : ms > RFC3339_MAX_MS ? RFC3339_MAX_MS : ms;
-    clock_rfc3339(ms, text);
-    json_kstr(o, "modifiedTime", text);
-}
-
-static void write_entry(struct json_out *o, const json_t *e)
-{
-    const char *type = json_string_value(json_object_get(e, "type"));
-    int64_t mode = json_integer_value(json_object_get(e, "mode"));
-    const char *target = json_string_value(json_object_get(e, "target"));
+    const char *type = e->type != NULL ? e->type : "";
     char text[24];
 
-    type = type != NULL ? type : "";
     json_open(o, '{');
-    json_kstr(o, "name", json_string_value(json_object_get(e, "name")));
+    json_kstr(o, "name", e->name);
     json_kstr(o, "type", type_name(type));
-    json_kstr(o, "path", json_string_value(json_object_get(e, "path")));
-    snprintf(text, sizeof text, "%lld", (long long)json_integer_value(json_object_get(e, "size")));
+    json_kstr(o, "path", e->path);
+    snprintf(text, sizeof text, "%lld", (long long)e->size);
     json_kstr(o, "size", text);
-    json_kint(o, "mode", mode & 0777);
-    permissions(text, type, mode);
+    json_kint(o, "mode", e->mode & 0777);
+    permissions(text, e->kind != NULL ? e->kind : type, e->mode);
     json_kstr(o, "permissions", text);
-    json_kstr(o, "owner", json_string_value(json_object_get(e, "owner")));
-    json_kstr(o, "group", json_string_value(json_object_get(e, "group")));
-    write_time(o, json_integer_value(json_object_get(e, "modified_ms")));
-    if (target != NULL)
-        json_kstr(o, "symlinkTarget", target);
-    json_close(o, '}');
-}
-
-/* Each line is an entry. */
-static void write_entries(struct json_out *o, const struct buf *lines)
-{
-    const char *at = buf_data(lines);
-    size_t left = lines->len;
-
-    while (left > 0) {
-        const char *end = memchr(at, '\n', left);
-        size_t n = end != NULL ? (size_t)(end - at) : left;
-        json_auto_t *e = json_parse(at, n, NULL);
-
-        if (e != NULL)
-            write_entry(o, e);
-        n += end != NULL;
-        at += n;
-        left -= n;
+    json_kstr(o, "owner", e->owner);
+    json_kstr(o, "group", e->group);
+    file_entry_time(o, "modifiedTime", e->modified_ms);
+    if (e->target != NULL)
+        json_kstr(o, "symlinkTarget", e->target);
+    if (e->attributes != NULL) {
+        json_key(o, "metadata");
+        json_value(o, e->attributes);
     }
+    json_close(o, '}');
 }
 
 /* --- a call ----------------------------------------------------------------------------------- */
 
-enum e2b_filesystem_reply { REPLY_ENTRY, REPLY_ENTRIES, REPLY_NONE };
+enum { REPLY_ENTRY, REPLY_ENTRIES, REPLY_NONE, REPLY_CODEC = 4 }; /* the codec is added */
 
-struct e2b_filesystem_call {
-    struct call call;
-    enum rpc_codec codec;
-    enum e2b_filesystem_reply reply;
-    struct collect *collect; /* NULL: it has ended */
-};
-
-static void fs_release(struct call *c)
+static void write_entry(struct json_out *o, const struct file_entry *e, int tag)
 {
-    struct collect *collect = ((struct e2b_filesystem_call *)c)->collect;
-
-    if (collect != NULL)
-        collect_free(collect);
+    (void)tag;
+    e2b_write_entry(o, e);
 }
 
-/* The client gets its reply now; the operation completes all the same. */
-static void fs_drain(struct call *c)
+static void fs_drained(struct http_request *rq)
 {
-    if (c->rq != NULL) {
-        http_set_user(c->rq, NULL, NULL);
-        e2b_rpc_fail(c->rq, "unavailable", "the daemon is shutting down");
-    }
-    c->rq = NULL;
+    e2b_rpc_fail(rq, "unavailable", "the daemon is shutting down");
 }
 
-/* The operation completes all the same, and its helper is dropped afterwards. */
-static const struct call_kind fs_kind = {.release = fs_release, .drain = fs_drain, .stays = true};
-
-static void fs_failed(void *arg, const struct hf_error *err)
+static void fs_failed(struct http_request *rq, const struct file_fault *f, int tag)
 {
-    struct e2b_filesystem_call *c = arg;
+    const struct e2b_file_words w = e2b_file_words(f);
 
-    c->collect = NULL;
-    call_fail(&c->call, err);
+    (void)tag;
+    e2b_rpc_fail(rq, w.code, w.message);
 }
 
-static void fs_reply(struct e2b_filesystem_call *c, const struct collected *all)
+static void fs_reply(struct http_request *rq, const struct file_results *r, int tag)
 {
-    struct e2b *e = e2b_of(c->call.rq);
+    enum rpc_codec codec = (enum rpc_codec)(tag / REPLY_CODEC);
+    struct e2b *e = e2b_of(rq);
+    bool one = tag % REPLY_CODEC == REPLY_ENTRY;
     struct json_out o;
 
-    if (c->reply == REPLY_NONE) {
-        e2b_rpc_reply_empty(c->call.rq, c->codec);
+    if (tag % REPLY_CODEC == REPLY_NONE) {
+        e2b_rpc_reply_empty(rq, codec);
         return;
     }
     o = dialect_reply_open(&e->base);
-    json_key(&o, c->reply == REPLY_ENTRY ? "entry" : "entries");
-    if (c->reply == REPLY_ENTRIES)
+    json_key(&o, one ? "entry" : "entries");
+    if (!one)
         json_open(&o, '[');
-    write_entries(&o, all->out);
-    if (c->reply == REPLY_ENTRIES)
+    if (r->count > 0)
+        json_raw(&o, buf_data(r->items), r->items->len);
+    if (!one)
         json_close(&o, ']');
     json_close(&o, '}');
-    e2b_rpc_reply(c->call.rq, c->reply == REPLY_ENTRY ? &e2b_entry_response : &e2b_entries_response,
-                  c->codec, &e->base.scratch);
+    e2b_rpc_reply(rq, one ? &e2b_entry_response : &e2b_entries_response, codec, &e->base.scratch);
 }
 
-static void fs_finish(struct e2b_filesystem_call *c, const struct collected *all)
-{
-    struct file_fault f;
-
-    if (all->exit->exit_code == 0 && all->out_total == all->out->len) {
-        fs_reply(c, all);
-    } else if (all->exit->exit_code == 0) {
-        e2b_rpc_fail(c->call.rq, "resource_exhausted", "the list is too long for one reply");
-    } else {
-        e2b_file_fault(&f, buf_data(all->err), all->err->len);
-        e2b_rpc_fail(c->call.rq, f.code, f.message);
-    }
-}
-
-static void fs_ended(void *arg, const struct collected *all)
-{
-    struct e2b_filesystem_call *c = arg;
-
-    if (c->call.rq != NULL)
-        fs_finish(c, all);
-    c->call.rq = NULL; /* replied */
-    c->collect = NULL; /* frees itself */
-    process_forget(all->process);
-    call_end(&c->call);
-}
-
-static const struct collect_ops fs_ops = {.failed = fs_failed, .done = fs_ended};
-
-static void fs_begin(struct http_request *rq, enum rpc_codec codec, enum e2b_filesystem_reply reply,
-                     struct spawn_spec *spec)
-{
-    struct e2b_filesystem_call *c = call_begin(rq, &fs_kind, sizeof *c);
-    struct hf_error err;
-
-    c->codec = codec;
-    c->reply = reply;
-    if (collect_start(dialect_base_of(rq)->engine, spec, LIMIT_FILE_REPLY_BYTES, &fs_ops, c,
-                      &c->collect, &err) < 0)
-        fs_failed(c, &err);
-}
+static const struct file_call_ops fs_ops = {.entry = write_entry,
+                                            .reply = fs_reply,
+                                            .failed = fs_failed,
+                                            .drained = fs_drained,
+                                            .changes = true};
 
 static int path_of(const struct user *u, const json_t *message, const char *field, char *out,
                    struct hf_error *err)
@@ -198,16 +118,15 @@ static int path_of(const struct user *u, const json_t *message, const char *fiel
     return e2b_file_path(u, v != NULL ? json_string_value(v) : "", json_string_length(v), out, err);
 }
 
-static void fs_call(struct http_request *rq, const struct pb_message *m, const char *op,
-                    enum e2b_filesystem_reply reply)
+static void fs_call(struct http_request *rq, const struct pb_message *m, const char *name,
+                    int reply)
 {
     enum rpc_codec codec;
     json_auto_t *message = e2b_rpc_request(rq, m, false, &codec);
     bool two = m == &e2b_move_request, list = m == &e2b_list_dir_request;
     struct file_request *request = hf_xalloc(sizeof *request);
     int64_t depth = json_integer_value(json_object_get(message, "depth"));
-    const char *args[FILE_OP_ARGS];
-    struct spawn_spec spec;
+    struct file_op op;
     struct hf_error err = {0};
 
     if (message == NULL) {
@@ -220,9 +139,9 @@ static void fs_call(struct http_request *rq, const struct pb_message *m, const c
         (two && path_of(&request->user, message, "destination", request->to, &err) < 0)) {
         e2b_rpc_error(rq, &err);
     } else {
-        file_op_spec(&spec, args, file_user(request), op, request->path,
-                     two || list ? request->to : NULL);
-        fs_begin(rq, codec, reply, &spec);
+        e2b_file_op(&op, rq, request, name, request->path, two || list ? request->to : NULL);
+        file_op_flag(&op, "exclusive", true); /* mkdir: an existing directory is an error */
+        file_call_begin(rq, &op, &fs_ops, reply + REPLY_CODEC * (int)codec);
     }
     free(request);
 }

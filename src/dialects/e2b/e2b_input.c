@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_input.c - SendInput and CloseStdin, whose bytes stay together (dialects/common/input_call.h),
- * and StreamInput, whose messages are delivered as they arrive
+ * e2b_input.c - CloseStdin, and StreamInput, whose messages are delivered as they arrive
  *
- * The reply is sent when all of the input is in the process's queue. When the process has no room,
- * reading pauses, so the sender waits. Layer: dialects.
+ * When the process has no room, reading pauses, so the sender waits. Layer: dialects.
  */
+#include "dialects/e2b/e2b_input.h"
+
 #include <stdio.h>
 
 #include "dialects/common/call.h"
+#include "dialects/common/input_call.h"
 #include "dialects/common/stdin_feed.h"
 #include "dialects/e2b/e2b_envelope.h"
-#include "dialects/e2b/e2b_rpc.h"
 
 /* --- the kind of input --------------------------------------------------------------- */
 
-/* The bytes of a ProcessInput if the process accepts that kind; else NULL and the reason. */
-static const json_t *input_bytes(struct process *p, const json_t *input, const char **code,
-                                 const char **why)
+const json_t *e2b_input_bytes(struct process *p, const json_t *input, const char **code,
+                              const char **why)
 {
     const json_t *in = json_object_get(input, "stdin"), *pty = json_object_get(input, "pty");
     struct process_view v;
@@ -37,52 +36,14 @@ static const json_t *input_bytes(struct process *p, const json_t *input, const c
     return NULL;
 }
 
-/* Why process_input() accepted nothing, in the original's words where it has some. */
-static const char *input_refusal(const struct hf_error *err)
+const char *e2b_input_refusal(const struct hf_error *err)
 {
     return err->code == HF_E_stdin_closed
                ? "error writing to stdin: stdin not enabled or closed; start with stdin: true"
                : err->detail;
 }
 
-/* --- SendInput and CloseStdin ----------------------------------------------------------- */
-
-static void reply(struct http_request *rq)
-{
-    struct rpc_form form;
-
-    if (e2b_rpc_form_of(http_header(rq, "Content-Type"), false, &form))
-        e2b_rpc_reply_empty(rq, form.codec);
-}
-
-static void on_typed(struct http_request *rq, size_t taken, const struct hf_error *err)
-{
-    (void)taken;
-    if (err != NULL)
-        e2b_rpc_fail(rq, e2b_rpc_code(err), input_refusal(err));
-    else
-        reply(rq);
-}
-
-void e2b_send_input(struct http_request *rq)
-{
-    enum rpc_codec codec;
-    json_auto_t *message = e2b_rpc_request(rq, &e2b_input_request, false, &codec);
-    struct process *p = message == NULL ? NULL : e2b_rpc_process(rq, message, true);
-    struct buf typed = {0};
-    const char *code, *why;
-    const json_t *bytes;
-
-    if (p == NULL)
-        return;
-    bytes = input_bytes(p, json_object_get(message, "input"), &code, &why);
-    if (bytes == NULL) {
-        e2b_rpc_fail(rq, code, why);
-        return;
-    }
-    buf_put(&typed, json_string_value(bytes), json_string_length(bytes));
-    input_call_take(&dialect_base_of(rq)->typing, rq, p, &typed, false, on_typed);
-}
+/* --- CloseStdin -------------------------------------------------------------------------- */
 
 static void on_closed(struct http_request *rq, size_t taken, const struct hf_error *err)
 {
@@ -90,7 +51,7 @@ static void on_closed(struct http_request *rq, size_t taken, const struct hf_err
     if (err != NULL && err->code != HF_E_stdin_closed)
         e2b_rpc_error(rq, err);
     else
-        reply(rq); /* closing what is already closed is not an error */
+        e2b_rpc_reply_empty_as(rq); /* closing what is already closed is not an error */
 }
 
 /* After pending input: the end must not cut it off. */
@@ -106,9 +67,10 @@ void e2b_close_stdin(struct http_request *rq)
         return;
     process_view(p, &v);
     if (v.pty)
-        e2b_rpc_fail(rq, "unknown", "a terminal has no end; send its EOF character, 0x04");
+        e2b_rpc_fail(rq, "unknown",
+                     "the input of a terminal cannot be closed; send its EOF character, 0x04");
     else
-        input_call_take(&dialect_base_of(rq)->typing, rq, p, &none, true, on_closed);
+        input_call_take(rq, p, &none, true, on_closed);
 }
 
 /* --- StreamInput: a body of messages ---------------------------------------------------- */
@@ -137,9 +99,15 @@ static bool feed_fail(struct e2b_input_feed *f, const char *code, const char *wh
     return false;
 }
 
+static void feed_count(const struct e2b_input_feed *f)
+{
+    http_set_held(f->call.rq, f->in.message.cap + f->feed.held.cap);
+}
+
 /* The reply has been sent. */
 static void feed_end(struct e2b_input_feed *f)
 {
+    http_set_held(f->call.rq, 0);
     f->call.rq = NULL;
     call_end(&f->call);
 }
@@ -160,7 +128,7 @@ static bool feed_type(struct e2b_input_feed *f)
     struct hf_error err;
     int rc = stdin_feed_flush(&f->feed, &err);
 
-    return rc < 0 ? feed_fail(f, e2b_rpc_code(&err), input_refusal(&err)) : rc > 0;
+    return rc < 0 ? feed_fail(f, e2b_rpc_code(&err), e2b_input_refusal(&err)) : rc > 0;
 }
 
 static bool feed_start(struct e2b_input_feed *f, const json_t *start)
@@ -183,7 +151,7 @@ static bool feed_data(struct e2b_input_feed *f, const json_t *data)
 
     if (f->feed.process == NULL)
         return feed_fail(f, "invalid_argument", "the first message must be start");
-    bytes = input_bytes(f->feed.process, json_object_get(data, "input"), &code, &why);
+    bytes = e2b_input_bytes(f->feed.process, json_object_get(data, "input"), &code, &why);
     if (bytes == NULL)
         return feed_fail(f, code, why);
     stdin_feed_hold(&f->feed, json_string_value(bytes), json_string_length(bytes));
@@ -198,7 +166,8 @@ static bool feed_message(struct e2b_input_feed *f)
     const json_t *part;
 
     if (f->in.head[0] != 0)
-        return feed_fail(f, "invalid_argument", "messages must not be compressed or marked");
+        return feed_fail(f, "invalid_argument",
+                         "messages must not be compressed, and their other flags must be 0");
     m = e2b_rpc_decode(&e2b_stream_input_request, f->codec, buf_data(&f->in.message),
                        f->in.message.len, &err);
     if (m == NULL)
@@ -212,21 +181,11 @@ static bool feed_message(struct e2b_input_feed *f)
 
 static void feed_reply(struct e2b_input_feed *f)
 {
-    struct buf *b = &dialect_base_of(f->call.rq)->scratch;
-    size_t len = f->codec == RPC_JSON ? 2 : 0;
-    char head[RPC_HEAD_BYTES];
-
     f->done = true;
-    if (!e2b_envelope_is_clean(&f->in)) {
+    if (e2b_envelope_is_clean(&f->in))
+        e2b_rpc_reply_stream_empty(f->call.rq, f->codec);
+    else
         feed_fail(f, "invalid_argument", "the last message is cut short");
-        return;
-    }
-    buf_clear(b);
-    e2b_rpc_head(head, 0, len);
-    buf_put(b, head, sizeof head);
-    buf_put(b, "{}", len);
-    e2b_rpc_end(b, NULL, NULL);
-    http_reply(f->call.rq, 200, e2b_rpc_stream_type(f->codec), buf_data(b), b->len);
 }
 
 static void feed_on_room(void *arg)
@@ -240,6 +199,8 @@ static void feed_on_room(void *arg)
         http_body_resume(f->call.rq);
     if (f->done)
         feed_end(f);
+    else
+        feed_count(f);
 }
 
 static size_t feed_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
@@ -267,6 +228,7 @@ static size_t feed_on_body(struct http_request *rq, const void *bytes, size_t le
         feed_end(f);
         return len;
     }
+    feed_count(f);
     return at;
 }
 

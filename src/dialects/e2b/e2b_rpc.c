@@ -13,6 +13,7 @@
 
 /* --- codes --------------------------------------------------------------------- */
 
+/* In the order of gRPC's numbers, from 1 on. */
 static const struct {
     const char *code;
     int status;
@@ -35,12 +36,19 @@ static const struct {
     {"unauthenticated", 401},
 };
 
+int e2b_rpc_number(const char *code)
+{
+    for (size_t i = 0; code != NULL && i < sizeof statuses / sizeof *statuses; i++)
+        if (strcmp(statuses[i].code, code) == 0)
+            return (int)i + 1;
+    return 0;
+}
+
 static int status_of(const char *code)
 {
-    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        if (strcmp(statuses[i].code, code) == 0)
-            return statuses[i].status;
-    return 500;
+    int number = e2b_rpc_number(code);
+
+    return number > 0 ? statuses[number - 1].status : 500;
 }
 
 /* The original's choice where it has one, else derived from the status. */
@@ -55,7 +63,9 @@ const char *e2b_rpc_code(const struct hf_error *err)
     case HF_E_lease_held: return "failed_precondition";
     case HF_E_unauthorized:
     case HF_E_user_unknown: return "unauthenticated";
-    case HF_E_body_too_large: return "resource_exhausted";
+    case HF_E_body_too_large:
+        return "invalid_argument"; /* clients take the original's code for a
+                                                            rate limit, and try again */
     case HF_E_not_implemented: return "unimplemented";
     case HF_E_request_timeout: return "deadline_exceeded";
     default: break;
@@ -79,9 +89,14 @@ static bool type_is(const char *given, const char *type)
            (given[len] == '\0' || given[len] == ';' || given[len] == ' ');
 }
 
-const char *e2b_rpc_stream_type(enum rpc_codec codec)
+static const char *stream_type(enum rpc_codec codec)
 {
     return codec == RPC_JSON ? "application/connect+json" : "application/connect+proto";
+}
+
+const char *e2b_rpc_stream_type(const struct http_request *rq, enum rpc_codec codec)
+{
+    return e2b_grpc_is(rq, &(enum rpc_codec){0}) ? e2b_grpc_type(codec) : stream_type(codec);
 }
 
 static const char *unary_type(enum rpc_codec codec)
@@ -92,7 +107,7 @@ static const char *unary_type(enum rpc_codec codec)
 bool e2b_rpc_form_of(const char *content_type, bool stream, struct rpc_form *out)
 {
     for (int codec = RPC_JSON; content_type != NULL && codec <= RPC_PROTO; codec++)
-        if (type_is(content_type, stream ? e2b_rpc_stream_type(codec) : unary_type(codec))) {
+        if (type_is(content_type, stream ? stream_type(codec) : unary_type(codec))) {
             *out = (struct rpc_form){codec, stream};
             return true;
         }
@@ -143,10 +158,14 @@ void e2b_rpc_fail(struct http_request *rq, const char *code, const char *message
     struct rpc_form form;
     struct json_out o;
 
+    if (e2b_grpc_is(rq, &form.codec)) {
+        e2b_grpc_fail(rq, code, message);
+        return;
+    }
     buf_clear(b);
     if (e2b_rpc_form_of(http_header(rq, "Content-Type"), true, &form)) {
         e2b_rpc_end(b, code, message);
-        http_reply(rq, 200, e2b_rpc_stream_type(form.codec), buf_data(b), b->len);
+        http_reply(rq, 200, stream_type(form.codec), buf_data(b), b->len);
         return;
     }
     json_out_init(&o, b);
@@ -159,6 +178,15 @@ void e2b_rpc_error(struct http_request *rq, const struct hf_error *err)
     e2b_rpc_fail(rq, e2b_rpc_code(err), err->detail);
 }
 
+static void reply_message(struct http_request *rq, enum rpc_codec codec, const void *bytes,
+                          size_t len)
+{
+    if (e2b_grpc_is(rq, &codec))
+        e2b_grpc_reply(rq, codec, bytes, len);
+    else
+        http_reply(rq, 200, unary_type(codec), bytes, len);
+}
+
 void e2b_rpc_reply(struct http_request *rq, const struct pb_message *m, enum rpc_codec codec,
                    const struct buf *json)
 {
@@ -167,7 +195,7 @@ void e2b_rpc_reply(struct http_request *rq, const struct pb_message *m, enum rpc
     struct hf_error err;
 
     if (codec == RPC_JSON) {
-        http_reply_json(rq, 200, json);
+        reply_message(rq, codec, buf_data(json), json->len);
         return;
     }
     text = json_parse(buf_data(json), json->len, &err);
@@ -177,13 +205,44 @@ void e2b_rpc_reply(struct http_request *rq, const struct pb_message *m, enum rpc
         return;
     }
     pb_to_wire(m, tree, &wire);
-    http_reply(rq, 200, unary_type(codec), buf_data(&wire), wire.len);
+    reply_message(rq, codec, buf_data(&wire), wire.len);
     buf_fini(&wire);
+}
+
+static size_t empty_len(enum rpc_codec codec)
+{
+    return codec == RPC_JSON ? strlen("{}") : 0;
 }
 
 void e2b_rpc_reply_empty(struct http_request *rq, enum rpc_codec codec)
 {
-    http_reply(rq, 200, unary_type(codec), "{}", codec == RPC_JSON ? 2 : 0);
+    reply_message(rq, codec, "{}", empty_len(codec));
+}
+
+void e2b_rpc_reply_empty_as(struct http_request *rq)
+{
+    struct rpc_form form = {0};
+
+    if (e2b_grpc_is(rq, &form.codec) ||
+        e2b_rpc_form_of(http_header(rq, "Content-Type"), false, &form))
+        e2b_rpc_reply_empty(rq, form.codec);
+}
+
+void e2b_rpc_reply_stream_empty(struct http_request *rq, enum rpc_codec codec)
+{
+    struct buf *b = &dialect_base_of(rq)->scratch;
+    char head[RPC_HEAD_BYTES];
+
+    if (e2b_grpc_is(rq, &codec)) {
+        e2b_grpc_reply(rq, codec, "{}", empty_len(codec));
+        return;
+    }
+    buf_clear(b);
+    e2b_rpc_head(head, 0, empty_len(codec));
+    buf_put(b, head, sizeof head);
+    buf_put(b, "{}", empty_len(codec));
+    e2b_rpc_end(b, NULL, NULL);
+    http_reply(rq, 200, stream_type(codec), buf_data(b), b->len);
 }
 
 /* --- requests ------------------------------------------------------------------------- */
@@ -191,22 +250,30 @@ void e2b_rpc_reply_empty(struct http_request *rq, enum rpc_codec codec)
 static void refuse_type(struct http_request *rq, bool stream)
 {
     http_add_header(rq, "Accept-Post",
-                    stream ? "application/connect+json, application/connect+proto"
-                           : "application/json, application/proto");
-    e2b_plain_error(rq, 415, "this call requires the Connect protocol with JSON or protobuf");
+                    stream ? "application/connect+json, application/connect+proto, "
+                             "application/grpc, application/grpc+json, application/grpc+proto"
+                           : "application/json, application/proto, "
+                             "application/grpc, application/grpc+json, application/grpc+proto");
+    e2b_plain_error(rq, 415, "this call requires Connect or gRPC with JSON or protobuf");
 }
 
 bool e2b_rpc_admit(struct http_request *rq, bool stream, enum rpc_codec *codec)
 {
-    const char *encoding =
-        http_header(rq, stream ? "Connect-Content-Encoding" : "Content-Encoding");
-    struct rpc_form form;
+    const char *type = http_header(rq, "Content-Type"), *encoding;
+    bool grpc = e2b_grpc_is(rq, codec);
+    struct rpc_form form = {0};
 
-    if (!e2b_rpc_form_of(http_header(rq, "Content-Type"), stream, &form)) {
+    if (!e2b_is_there(rq))
+        return false;
+    if (!grpc && !e2b_rpc_form_of(type, stream, &form)) {
         refuse_type(rq, stream);
         return false;
     }
-    *codec = form.codec;
+    if (!grpc)
+        *codec = form.codec;
+    encoding = http_header(rq, grpc     ? "grpc-encoding"
+                               : stream ? "Connect-Content-Encoding"
+                                        : "Content-Encoding");
     if (encoding == NULL || strcasecmp(encoding, "identity") == 0)
         return true;
     e2b_rpc_fail(rq, "unimplemented", "compressed requests are not supported");
@@ -244,19 +311,27 @@ static bool unwrap(const char **bytes, size_t *len, struct hf_error *err)
     return true;
 }
 
+json_t *e2b_rpc_message(struct http_request *rq, const struct pb_message *m, struct rpc_form form,
+                        const char *body, size_t len, struct hf_error *err)
+{
+    bool wrapped = form.stream || e2b_grpc_is(rq, &form.codec);
+
+    return wrapped && !unwrap(&body, &len, err) ? NULL
+                                                : e2b_rpc_decode(m, form.codec, body, len, err);
+}
+
 json_t *e2b_rpc_request(struct http_request *rq, const struct pb_message *m, bool stream,
                         enum rpc_codec *codec)
 {
     struct hf_error err = {0};
-    json_t *tree = NULL;
-    const char *bytes;
+    const char *body;
+    json_t *tree;
     size_t len;
 
     if (!e2b_rpc_admit(rq, stream, codec))
         return NULL;
-    bytes = http_body(rq, &len);
-    if (!stream || unwrap(&bytes, &len, &err))
-        tree = e2b_rpc_decode(m, *codec, bytes, len, &err);
+    body = http_body(rq, &len);
+    tree = e2b_rpc_message(rq, m, (struct rpc_form){*codec, stream}, body, len, &err);
     if (tree == NULL)
         e2b_rpc_error(rq, &err);
     return tree;

@@ -205,20 +205,24 @@ int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *
     return 0;
 }
 
-int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err)
+int e2b_default_user(const struct e2b *e, struct user *u, bool *given, struct hf_error *err)
 {
-    const char *fallback = e2b_of(rq)->sandbox.user;
-    char name[64] = "";
+    const char *name = e->sandbox.user != NULL ? e->sandbox.user : e->base.host.e2b_user;
 
     *given = false;
-    if (!basic_name(rq, name, sizeof name)) {
-        if (fallback == NULL) {
-            own_user(u);
-            return 0;
-        }
-        snprintf(name, sizeof name, "%s", fallback);
-    }
-    return e2b_user_named(e2b_of(rq), name, u, given, err);
+    if (name != NULL)
+        return e2b_user_named(e, name, u, given, err);
+    own_user(u);
+    return 0;
+}
+
+int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err)
+{
+    const struct e2b *e = e2b_of(rq);
+    char name[64] = "";
+
+    return basic_name(rq, name, sizeof name) ? e2b_user_named(e, name, u, given, err)
+                                             : e2b_default_user(e, u, given, err);
 }
 
 /*

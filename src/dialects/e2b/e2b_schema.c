@@ -68,7 +68,7 @@ PART(entry, FIELD(1, "name", TEXT), FIELD(2, "type", ENUM, .names = types), FIEL
      FIELD(4, "size", I64), FIELD(5, "mode", U32), FIELD(6, "permissions", TEXT),
      FIELD(7, "owner", TEXT), FIELD(8, "group", TEXT),
      FIELD(9, "modifiedTime", TIME, .snake = "modified_time", .message = &timestamp),
-     FIELD(10, "symlinkTarget", TEXT, .snake = "symlink_target"));
+     FIELD(10, "symlinkTarget", TEXT, .snake = "symlink_target"), FIELD(11, "metadata", MAP));
 
 MESSAGE(path_request, FIELD(1, "path", TEXT));
 MESSAGE(list_dir_request, FIELD(1, "path", TEXT), FIELD(2, "depth", U32));
@@ -76,3 +76,28 @@ MESSAGE(move_request, FIELD(1, "source", TEXT), FIELD(2, "destination", TEXT));
 MESSAGE(entry_response, FIELD(1, "entry", MESSAGE, .message = &entry));
 MESSAGE(entries_response,
         FIELD(1, "entries", MESSAGE, .many = true, .ours = true, .message = &entry));
+
+/* --- watching --- */
+
+static const struct pb_name event_types[] = {
+    {"EVENT_TYPE_UNSPECIFIED", 0},
+    {"EVENT_TYPE_CREATE", 1},
+    {"EVENT_TYPE_WRITE", 2},
+    {"EVENT_TYPE_REMOVE", 3},
+    {"EVENT_TYPE_RENAME", 4},
+    {"EVENT_TYPE_CHMOD", 5},
+    {NULL, 0},
+};
+
+PART(file_event, FIELD(1, "name", TEXT), FIELD(2, "type", ENUM, .names = event_types),
+     FIELD(3, "entry", MESSAGE, .message = &entry));
+
+MESSAGE(watch_request, FIELD(1, "path", TEXT), FIELD(2, "recursive", BOOL),
+        FIELD(3, "includeEntry", BOOL, .snake = "include_entry"),
+        FIELD(4, "allowNetworkMounts", BOOL, .snake = "allow_network_mounts"));
+MESSAGE(watch_response, FIELD(1, "start", MESSAGE, .oneof = 1, .message = &e2b_empty),
+        FIELD(2, "filesystem", MESSAGE, .oneof = 1, .message = &file_event),
+        FIELD(3, "keepalive", MESSAGE, .oneof = 1, .message = &e2b_empty));
+MESSAGE(watcher, FIELD(1, "watcherId", TEXT, .snake = "watcher_id"));
+MESSAGE(watcher_events,
+        FIELD(1, "events", MESSAGE, .many = true, .ours = true, .message = &file_event));

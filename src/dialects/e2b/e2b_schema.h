@@ -22,4 +22,10 @@ extern const struct pb_message e2b_move_request;
 extern const struct pb_message e2b_entry_response;
 extern const struct pb_message e2b_entries_response;
 
+extern const struct pb_message e2b_watch_request;  /* WatchDir, CreateWatcher */
+extern const struct pb_message e2b_watch_response; /* of WatchDir */
+extern const struct pb_message
+    e2b_watcher; /* CreateWatcher's reply; GetWatcherEvents, RemoveWatcher */
+extern const struct pb_message e2b_watcher_events;
+
 #endif

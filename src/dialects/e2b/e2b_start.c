@@ -244,10 +244,6 @@ void e2b_start(struct http_request *rq)
 
     if (message == NULL || !e2b_stream_decode(rq, &request))
         return;
-    if (e2b_of(rq)->sandbox.killed) {
-        e2b_rpc_fail(rq, "unavailable", "the sandbox was killed; create it again");
-        return;
-    }
     plan = hf_xalloc(sizeof *plan);
     if (plan_make(plan, rq, message, &request, &err) < 0)
         e2b_rpc_error(rq, &err);

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/follow.h"
+#include "dialects/common/grpc.h"
 #include "dialects/e2b/e2b_event.h"
 
 struct e2b_stream {
@@ -54,11 +55,15 @@ static struct buf *scratch(struct e2b_stream *s)
     return b;
 }
 
-/* Sends the last envelope, with or without an error; the stream must end then. */
+/* Sends the end, with or without an error, behind the last message; the stream must end then. */
 static void stream_last(struct e2b_stream *s, struct buf *b, const char *code, const char *message)
 {
-    e2b_rpc_end(b, code, message);
-    stream_write(s, b, NULL);
+    if (!s->request.grpc)
+        e2b_rpc_end(b, code, message);
+    if (b->len > 0)
+        stream_write(s, b, NULL);
+    if (s->request.grpc)
+        e2b_grpc_end(s->follow.out, code, message);
 }
 
 static void stream_drain(struct follow *f)
@@ -85,7 +90,7 @@ static void stream_gap(struct follow *f, uint64_t from, uint64_t to)
     char why[160];
 
     snprintf(why, sizeof why,
-             "output from byte %llu on is no longer held; connect again with Holdfast-Since: %llu",
+             "output from byte %llu on is no longer kept; connect again with Holdfast-Since: %llu",
              (unsigned long long)from, (unsigned long long)to);
     stream_last(s, scratch(s), "data_loss", why);
     follow_end(f);
@@ -146,12 +151,24 @@ static void on_deadline(struct timer *t, void *arg)
 static bool decode_deadline(struct http_request *rq, struct e2b_stream_request *request)
 {
     const char *text = http_header(rq, "Connect-Timeout-Ms"),
-               *what = http_header(rq, "Holdfast-Deadline");
+               *what = http_header(rq, "Holdfast-Deadline"),
+               *grpc = http_header(rq, "grpc-timeout");
+    uint64_t deadline = 0;
 
+    request->grpc = e2b_grpc_is(rq, &request->codec);
     request->deadline_stream = what != NULL && strcasecmp(what, "stream") == 0;
     if (what != NULL && !request->deadline_stream && strcasecmp(what, "process") != 0) {
         e2b_rpc_fail(rq, "invalid_argument", "Holdfast-Deadline must be stream or process");
         return false;
+    }
+    if (request->grpc && grpc != NULL && !grpc_timeout(grpc, &deadline)) {
+        e2b_rpc_fail(rq, "invalid_argument",
+                     "grpc-timeout must be at most 8 digits and one of H, M, S, m, u, n");
+        return false;
+    }
+    if (request->grpc) {
+        request->deadline_ms = (int64_t)deadline;
+        return true;
     }
     if (text == NULL)
         return true;
@@ -221,7 +238,7 @@ void e2b_stream_begin(struct http_request *rq, struct process *p,
                       bool starter)
 {
     const struct follow_open o = {
-        .type = e2b_rpc_stream_type(request->codec),
+        .type = e2b_rpc_stream_type(rq, request->codec),
         .headers = stream_headers,
         .viewer = stream_viewer(rq, p, from),
     };

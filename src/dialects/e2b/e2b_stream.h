@@ -14,6 +14,7 @@
 /* What the headers of a call request. */
 struct e2b_stream_request {
     enum rpc_codec codec;
+    bool grpc;
     uint64_t keepalive_ms;
     int64_t deadline_ms;  /* 0: none */
     bool deadline_stream; /* it ends the stream and not the process */

@@ -2,9 +2,8 @@
 /*
  * e2b_upload.c - POST /files: one file as the body, or several in a form
  *
- * Each file is written by a separate process (file_op.h), one after the other. The body is read
- * only as fast as that process consumes it: what it has no room for is held, and reading pauses
- * until that is written. Layer: dialects.
+ * Each file is a transfer, one after the other. The body is read only as fast as it is written:
+ * what there is no room for is held, and reading pauses until that is written. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,16 +12,16 @@
 
 #include "base/mem.h"
 #include "dialects/common/multipart.h"
-#include "dialects/common/stdin_feed.h"
+#include "dialects/common/transfer.h"
 #include "dialects/e2b/e2b_files.h"
 
 #define UPLOAD_FILES_MAX 1000 /* in one form */
 
 enum stage {
     BETWEEN,  /* no file is open */
-    STARTING, /* its process is being started */
+    STARTING, /* its writer is being started */
     WRITING,
-    CLOSING, /* its input has ended; waiting for its exit */
+    CLOSING, /* its input has ended; waiting for the result */
     SKIPPING /* a part of the form that is not a file */
 };
 
@@ -32,9 +31,11 @@ struct e2b_upload {
     char path[PATH_MAX];         /* of the file that is open */
     struct multipart *form;      /* NULL: the body is the file */
     enum stage stage;
-    struct stdin_feed feed; /* its process writes the file that is open */
-    struct exit_waiter exit;
-    struct buf results; /* the finished files, as JSON */
+    bool gzip;              /* the body is packed */
+    char *metadata;         /* of every file, an object in JSON; NULL: none */
+    struct file_lines told; /* what its writer reports */
+    struct transfer *file;  /* writes the file that is open; NULL: none */
+    struct buf results;     /* the finished files, as JSON */
     size_t files;
     bool last; /* the body is complete */
     bool done; /* the form's last boundary was seen */
@@ -46,41 +47,41 @@ static void upload_release(struct call *c)
 {
     struct e2b_upload *u = list_entry(c, struct e2b_upload, call);
 
-    stdin_feed_fini(&u->feed);
-    exit_waiter_cancel(&u->exit);
+    transfer_free(u->file);
     buf_fini(&u->results);
+    file_lines_fini(&u->told);
+    free(u->metadata);
     free(u->form);
 }
 
-/* A process that is being started returns here once it is running. */
-static void upload_stop(struct call *c)
+static void upload_leave(struct call *c)
 {
     struct e2b_upload *u = list_entry(c, struct e2b_upload, call);
 
-    c->rq = NULL;
-    if (u->stage == STARTING)
-        return;
-    if (u->feed.process != NULL)
-        file_op_end(u->feed.process);
-    call_end(c);
+    transfer_abandon(u->file);
+    u->file = NULL;
+}
+
+static void upload_end(struct e2b_upload *u)
+{
+    upload_leave(&u->call);
+    call_end(&u->call);
 }
 
 static void upload_fail(struct e2b_upload *u, int status, const char *why)
 {
-    e2b_plain_error(u->call.rq, status, why);
-    upload_stop(&u->call);
+    e2b_plain_error(call_detach(&u->call), status, why);
+    upload_end(u);
 }
 
 static void upload_drain(struct call *c)
 {
-    if (c->rq != NULL)
-        upload_fail(list_entry(c, struct e2b_upload, call), 503, "the daemon is shutting down");
+    upload_fail(list_entry(c, struct e2b_upload, call), 503, "the daemon is shutting down");
 }
 
 static const struct call_kind upload_kind = {
-    .stays = true,
     .release = upload_release,
-    .disconnected = upload_stop,
+    .disconnected = upload_leave,
     .drain = upload_drain,
 };
 
@@ -96,97 +97,90 @@ static void upload_reply(struct e2b_upload *u)
     buf_putc(b, '[');
     buf_put(b, buf_data(&u->results), u->results.len);
     buf_putc(b, ']');
-    http_reply_json(u->call.rq, 200, b);
-    upload_stop(&u->call);
+    http_reply_json(call_detach(&u->call), 200, b);
+    upload_end(u);
 }
 
 /* --- one file -------------------------------------------------------------------------------- */
 
 static void upload_push(void *arg);
 
-static void file_note(struct e2b_upload *u)
+static void file_note(struct e2b_upload *u, const struct file_entry *e)
 {
-    const char *base = strrchr(u->path, '/');
     struct json_out o;
 
     if (u->files++ > 0)
         buf_putc(&u->results, ',');
     json_out_init(&o, &u->results);
-    json_open(&o, '{');
-    json_kstr(&o, "path", u->path);
-    json_kstr(&o, "name", base != NULL ? base + 1 : u->path);
-    json_kstr(&o, "type", "file");
-    json_close(&o, '}');
+    e2b_file_info(&o, u->path, e);
 }
 
-/* Its output is short, and held whole. */
-static void file_failed(struct e2b_upload *u)
-{
-    struct journal *j = process_journal(u->feed.process);
-    struct slice s = journal_slice(j, journal_first(j), sizeof(struct file_fault));
-    struct file_fault f;
-
-    e2b_file_fault(&f, s.bytes, s.stream == STREAM_STDERR ? s.len : 0);
-    upload_fail(u, f.status, f.message);
-}
-
-static void file_on_exit(void *arg, struct process *p)
+/* The writer reports the file once it has its name. */
+static void file_bytes(void *arg, const char *bytes, size_t len)
 {
     struct e2b_upload *u = arg;
-    struct process_view v;
+    struct file_entry e;
+    size_t n;
+    const char *line = file_lines_next(&u->told, &bytes, &len, &n);
 
-    process_view(p, &v);
-    if (u->stage != CLOSING || v.exit->exit_code != 0) {
-        file_failed(u);
+    if (line == NULL || !file_entry_decode(&e, line, n))
         return;
-    }
-    file_note(u);
-    stdin_feed_fini(&u->feed);
-    u->stage = BETWEEN;
-    process_forget(p);
-    if (u->form == NULL || (u->last && u->done))
-        upload_reply(u);
-    else
-        http_body_resume(u->call.rq);
+    file_note(u, &e);
+    file_entry_fini(&e);
 }
 
-static void file_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+static void file_started(void *arg)
 {
     struct e2b_upload *u = arg;
 
     u->stage = WRITING;
-    if (p != NULL)
-        stdin_feed_bind(&u->feed, p);
-    if (u->call.rq == NULL) {
-        upload_stop(&u->call);
-    } else if (p == NULL) {
-        e2b_error(u->call.rq, err);
-        upload_stop(&u->call);
+    upload_push(u);
+}
+
+static void file_done(void *arg, const struct transfer_end *end)
+{
+    struct e2b_upload *u = arg;
+    const struct e2b_file_words w = e2b_file_words(&end->fault);
+
+    u->file = NULL;
+    if (end->not_started) {
+        e2b_error(call_detach(&u->call), &end->fault.err);
+        upload_end(u);
+    } else if (u->stage != CLOSING || !end->ok) {
+        upload_fail(u, w.status, w.message);
     } else {
-        process_wait_exit(p, &u->exit);
-        upload_push(u);
+        u->stage = BETWEEN;
+        if (u->form == NULL || (u->last && u->done))
+            upload_reply(u);
+        else
+            http_body_resume(u->call.rq);
     }
 }
 
 /* False: replied to, and u is freed. */
 static bool file_open(struct e2b_upload *u)
 {
-    const char *args[FILE_OP_ARGS];
-    struct spawn_spec spec;
+    static const struct transfer_ops ops = {
+        .started = file_started, .bytes = file_bytes, .room = upload_push, .done = file_done};
+    struct file_op op;
     struct hf_error err;
+    int rc;
 
-    u->feed.eof = false;
     if (u->files >= UPLOAD_FILES_MAX) {
         upload_fail(u, 400, "the form has too many files");
         return false;
     }
-    file_op_spec(&spec, args, file_user(&u->request), "write", u->path, NULL);
-    if (engine_spawn(u->call.base->engine, &spec, file_on_spawned, u, &err) == 0) {
+    e2b_file_op(&op, u->call.rq, &u->request, "write", u->path, NULL);
+    file_op_option(&op, "set", u->metadata);
+    file_op_flag(&op, "gzip", u->gzip);
+    rc = transfer_start(u->call.base, &op, &ops, u, &u->file, &err);
+    file_op_fini(&op);
+    if (rc == 0) {
         u->stage = STARTING;
         return true;
     }
-    e2b_error(u->call.rq, &err);
-    upload_stop(&u->call);
+    e2b_error(call_detach(&u->call), &err);
+    upload_end(u);
     return false;
 }
 
@@ -197,9 +191,9 @@ static bool file_open(struct e2b_upload *u)
 static void upload_push(void *arg)
 {
     struct e2b_upload *u = arg;
-
-    bool eof = u->feed.eof;
-    int rc = stdin_feed_flush(&u->feed, NULL);
+    struct stdin_feed *feed = transfer_feed(u->file);
+    bool eof = feed->eof;
+    int rc = stdin_feed_flush(feed, NULL);
 
     if (rc <= 0)
         return;
@@ -213,7 +207,8 @@ static void upload_push(void *arg)
 
 static bool is_busy(const struct e2b_upload *u)
 {
-    return u->stage == STARTING || u->stage == CLOSING || u->feed.held.len > 0;
+    return u->stage == STARTING || u->stage == CLOSING ||
+           (u->file != NULL && transfer_feed(u->file)->held.len > 0);
 }
 
 /* The destination of a part: the query's path, else its own name, including slashes. */
@@ -242,13 +237,13 @@ static bool form_event(struct e2b_upload *u, enum multipart_event e)
     case MULTIPART_PART: return part_begin(u);
     case MULTIPART_DATA:
         if (u->stage == WRITING) {
-            stdin_feed_hold(&u->feed, u->form->data, u->form->data_len);
+            stdin_feed_hold(transfer_feed(u->file), u->form->data, u->form->data_len);
             upload_push(u);
         }
         return true;
     case MULTIPART_PART_END:
         if (u->stage == WRITING) {
-            u->feed.eof = true;
+            transfer_feed(u->file)->eof = true;
             upload_push(u);
         } else {
             u->stage = BETWEEN;
@@ -283,12 +278,13 @@ static size_t upload_on_form(struct http_request *rq, const void *bytes, size_t 
 static size_t upload_on_raw(struct http_request *rq, const void *bytes, size_t len, bool last)
 {
     struct e2b_upload *u = http_user(rq);
+    struct stdin_feed *feed = transfer_feed(u->file);
 
-    u->last = u->feed.eof = last; /* reported once, whether there is room or not */
-    if (u->stage == STARTING || (u->feed.held.len > 0 && len > 0))
+    u->last = feed->eof = last; /* reported once, whether there is room or not */
+    if (u->stage == STARTING || (feed->held.len > 0 && len > 0))
         return 0;
-    stdin_feed_hold(&u->feed, bytes, len);
-    if (u->feed.held.len > 0 || last)
+    stdin_feed_hold(feed, bytes, len);
+    if (feed->held.len > 0 || last)
         upload_push(u);
     return len;
 }
@@ -299,14 +295,20 @@ static bool upload_form(struct http_request *rq, struct e2b_upload *u)
     const char *type = http_header(rq, "Content-Type"),
                *coding = http_header(rq, "Content-Encoding");
 
-    if (coding != NULL && strcasecmp(coding, "identity") != 0) {
-        e2b_plain_error(rq, 415, "compressed uploads are not supported");
+    u->gzip = coding != NULL && strcasecmp(coding, "gzip") == 0;
+    if (coding != NULL && !u->gzip && strcasecmp(coding, "identity") != 0) {
+        e2b_plain_error(rq, 400, "unsupported Content-Encoding: send gzip or identity");
         return false;
     }
     if (type != NULL && strncasecmp(type, "application/octet-stream", 24) == 0) {
         if (u->request.path[0] != '\0')
             return true;
         e2b_plain_error(rq, 400, "name the destination with ?path=");
+        return false;
+    }
+    if (u->gzip) {
+        e2b_plain_error(rq, 415,
+                        "a form cannot be gzipped; send the file as application/octet-stream");
         return false;
     }
     u->form = hf_xalloc(sizeof *u->form);
@@ -320,11 +322,9 @@ void e2b_files_post(struct http_request *rq)
 {
     struct e2b_upload *u = hf_xalloc(sizeof *u);
 
-    stdin_feed_init(&u->feed, upload_push, u);
-    list_init(&u->exit.link);
-    u->exit.fn = file_on_exit;
-    u->exit.arg = u;
-    if (!e2b_files_decode(rq, "write", &u->request) || !upload_form(rq, u)) {
+    if (!e2b_files_decode(rq, "write", &u->request) || !e2b_metadata(rq, &u->metadata) ||
+        !upload_form(rq, u)) {
+        free(u->metadata);
         free(u->form);
         free(u);
         return;

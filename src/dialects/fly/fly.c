@@ -87,9 +87,8 @@ bool fly_machine(struct http_request *rq)
     return false;
 }
 
-struct process *fly_session(struct http_request *rq)
+struct process *fly_session(struct http_request *rq, const char *id)
 {
-    const char *id = http_param(rq, "id");
     struct process *p = engine_find(dialect_base_of(rq)->engine, id, NULL);
 
     if (p == NULL)

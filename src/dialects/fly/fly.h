@@ -11,7 +11,6 @@
 #define HF_DIALECTS_FLY_FLY_H
 
 #include "dialects/common/dialect_base.h"
-#include "dialects/common/pending.h"
 #include "dialects/fly/fly_decode.h"
 
 extern const struct dialect fly_dialect;
@@ -39,7 +38,7 @@ void fly_error_draining(struct http_request *rq, struct process *p);
 
 /* fly.c: decoding. NULL or false: the request has been replied to. */
 bool fly_machine(struct http_request *rq);
-struct process *fly_session(struct http_request *rq);
+struct process *fly_session(struct http_request *rq, const char *id);
 /* Is there room for one more request that waits? Call before starting anything. */
 bool fly_admit(struct http_request *rq);
 
@@ -53,9 +52,6 @@ bool fly_is_mine(const struct process_view *v); /* started by this dialect */
  */
 int fly_exit_of(const struct hf_error *err);
 void fly_put_reason(struct buf *out, const struct hf_error *err);
-
-/* fly_signal.c: the default target of a signal. */
-enum signal_target fly_target(int signum, struct process *p);
 
 /* fly_session.c */
 void fly_sprite_decode(struct sprite_request *a, const struct http_request *rq, bool tty,

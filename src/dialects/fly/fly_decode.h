@@ -50,7 +50,7 @@ int sprite_decode_pair(struct sprite_request *a, const char *name, const char *v
 int sprite_decode_spec(struct sprite_request *a, bool tty, struct hf_error *err);
 void sprite_request_fini(struct sprite_request *a); /* call in any case */
 
-/* "true", "1", "" and similar values. */
+/* A boolean in the query (text_to_bool); its name alone is a yes. */
 bool fly_is_true(const char *value);
 /* As Go writes them: "10s", "1m30s", "1.5h", "250ms"; only "0" has no unit. */
 bool fly_duration(const char *text, int64_t *ms);

@@ -14,8 +14,7 @@
 
 bool fly_is_true(const char *value)
 {
-    return value[0] == '\0' || strcmp(value, "1") == 0 || strcmp(value, "t") == 0 ||
-           strcmp(value, "true") == 0 || strcmp(value, "True") == 0 || strcmp(value, "TRUE") == 0;
+    return value[0] == '\0' || text_to_bool(value) == 1;
 }
 
 /* --- durations ------------------------------------------------------------------------------- */
@@ -182,7 +181,7 @@ int sprite_decode_spec(struct sprite_request *a, bool tty, struct hf_error *err)
     s->env = a->env;
     s->env_count = a->env_count;
     s->clear_env = a->env_count > 0; /* the variables replace the whole environment */
-    s->source = SOURCE_AGENT;
+    s->source = a->tty && a->input ? SOURCE_USER : SOURCE_AGENT;
     s->metadata_json = FLY_METADATA;
     a->tty = a->tty && tty;
     spec_terminal(a);

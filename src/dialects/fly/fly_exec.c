@@ -63,7 +63,7 @@ static const struct call_kind exec_kind = {
 static void put_cut(struct buf *note, const char *stream, const struct buf *kept, uint64_t total)
 {
     if (total > kept->len)
-        buf_printf(note, "\n[%s was cut after %zu of %llu bytes]\n", stream, kept->len,
+        buf_printf(note, "\n[%s was truncated after %zu of %llu bytes]\n", stream, kept->len,
                    (unsigned long long)total);
 }
 

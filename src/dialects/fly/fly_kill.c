@@ -7,13 +7,12 @@
  * last line is "complete", when no process is left. A disconnect changes nothing. Layer: dialects.
  */
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/mem.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "dialects/common/call.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/fly/fly.h"
 #include "dialects/fly/fly_limits.h"
@@ -21,9 +20,7 @@
 #define SLACK_MS 1000
 
 struct fly_kill_killing {
-    struct pending pending;
-    struct fly *fly;
-    struct http_stream *out; /* NULL: the client has disconnected, or the daemon is shutting down */
+    struct call call; /* without a stream: the client has disconnected, or the daemon drains */
     struct process *process; /* referenced */
     struct exit_waiter waiter;
     struct timer *timer;
@@ -31,16 +28,14 @@ struct fly_kill_killing {
     bool ending; /* process_terminate() was called */
 };
 
-static void killing_free(struct pending *p)
+static void killing_release(struct call *c)
 {
-    struct fly_kill_killing *k = list_entry(p, struct fly_kill_killing, pending);
+    struct fly_kill_killing *k = list_entry(c, struct fly_kill_killing, call);
 
     exit_waiter_cancel(&k->waiter);
     process_end_cancel(k->process, k);
     timer_close(k->timer);
     process_unref(k->process);
-    pending_fini(p);
-    free(k);
 }
 
 /* --- lines ----------------------------------------------------------------------------------- */
@@ -49,14 +44,14 @@ static void send_line(struct fly_kill_killing *k, struct json_out *o)
 {
     json_close(o, '}');
     buf_putc(o->buf, '\n');
-    if (k->out != NULL)
-        http_stream_write(k->out, &(struct iovec){buf_data(o->buf), o->buf->len}, 1);
+    if (k->call.out != NULL)
+        http_stream_write(k->call.out, &(struct iovec){buf_data(o->buf), o->buf->len}, 1);
 }
 
 static void send_event(struct fly_kill_killing *k, const char *type, const char *message,
                        int signum)
 {
-    struct json_out o = dialect_reply_open(&k->fly->base);
+    struct json_out o = dialect_reply_open(k->call.base);
     struct process_view v;
 
     process_view(k->process, &v);
@@ -70,7 +65,7 @@ static void send_event(struct fly_kill_killing *k, const char *type, const char 
 
 static void send_complete(struct fly_kill_killing *k, const struct survivors *s)
 {
-    struct json_out o = dialect_reply_open(&k->fly->base);
+    struct json_out o = dialect_reply_open(k->call.base);
     struct process_view v;
 
     process_view(k->process, &v);
@@ -93,9 +88,7 @@ static void killing_on_ended(void *arg, struct process *p, const struct survivor
     (void)p;
     send_event(k, "exited", "the command has exited", 0);
     send_complete(k, s);
-    if (k->out != NULL)
-        http_stream_end(k->out);
-    killing_free(&k->pending);
+    call_stream_end(&k->call);
 }
 
 /*
@@ -130,50 +123,37 @@ static void killing_on_timer(struct timer *t, void *arg)
         killing_end(k, 0);
 }
 
-static void killing_on_disconnect(void *arg)
-{
-    ((struct fly_kill_killing *)arg)->out = NULL;
-}
-
-static void killing_on_drain(void *arg)
-{
-    (void)arg; /* there are only a few lines */
-}
-
-static const struct http_stream_ops out_ops = {.on_drain = killing_on_drain,
-                                               .on_disconnect = killing_on_disconnect};
-
 /* The next worker does not know the client. */
-static void killing_drain(struct pending *p)
+static void killing_drain(struct call *c)
 {
-    struct fly_kill_killing *k = list_entry(p, struct fly_kill_killing, pending);
+    struct fly_kill_killing *k = list_entry(c, struct fly_kill_killing, call);
 
-    if (k->out == NULL)
+    if (c->out == NULL)
         return;
     send_event(k, "error", "the daemon is shutting down; check whether the session has ended", 0);
-    http_stream_end(k->out);
-    k->out = NULL;
+    call_stream_detach(c);
 }
 
-static const struct pending_kind killing_kind = {.drain = killing_drain, .free = killing_free};
+static const struct call_kind killing_kind = {
+    .release = killing_release,
+    .stays = true,
+    .drain = killing_drain,
+};
 
 /* --- start ----------------------------------------------------------------------------------- */
 
 static struct fly_kill_killing *killing_new(struct http_request *rq, struct process *p,
                                             int64_t timeout_ms)
 {
-    struct fly *f = fly_of(rq);
-    struct fly_kill_killing *k = hf_xalloc(sizeof *k);
+    struct fly_kill_killing *k = call_begin(rq, &killing_kind, sizeof *k);
 
-    k->fly = f;
     k->process = process_ref(p);
     k->timeout_ms = timeout_ms;
-    k->timer = timer_new(f->base.loop, killing_on_timer, k);
+    k->timer = timer_new(k->call.base->loop, killing_on_timer, k);
     list_init(&k->waiter.link);
     k->waiter.fn = killing_on_exit;
     k->waiter.arg = k;
-    pending_init(&k->pending, &f->base.pending, &killing_kind);
-    k->out = http_stream_start(rq, 200, "application/x-ndjson", &out_ops, k);
+    call_stream(&k->call, 200, "application/x-ndjson");
     return k;
 }
 
@@ -192,7 +172,7 @@ static void killing_begin(struct http_request *rq, struct process *p, int signum
     }
     timer_start(k->timer, (uint64_t)timeout_ms);
     process_wait_exit(p, &k->waiter);
-    (void)process_signal(p, signum, fly_target(signum, p), NULL, NULL, NULL);
+    (void)process_signal(p, signum, check_signal_target_for(signum, p), NULL, NULL, NULL);
 }
 
 /* "10s" as Go writes it, or seconds. */
@@ -209,7 +189,7 @@ static bool timeout_of(const char *text, int64_t *ms)
 
 void fly_sprite_kill(struct http_request *rq)
 {
-    struct process *p = fly_session(rq);
+    struct process *p = fly_session(rq, http_param(rq, "id"));
     const char *signal = http_query(rq, "signal"), *timeout = http_query(rq, "timeout");
     int signum = signal != NULL ? signal_from_name(signal) : SIGTERM;
     int64_t timeout_ms = FLY_KILL_MS;

@@ -12,19 +12,15 @@
  * stream separately, since a client cannot see the order between the two. What is gathered is
  * bounded; beyond that the process waits. Layer: dialects.
  */
-#include "dialects/common/call.h"
+#include "dialects/common/follow.h"
 #include "dialects/common/start_call.h"
 #include "dialects/fly/fly.h"
 #include "dialects/fly/fly_gzip.h"
 #include "dialects/fly/fly_limits.h"
-#include "engine/stream/viewer.h"
 
 struct fly_run {
-    struct call call;
-    struct dialect_base *base;
-    struct process *process; /* referenced */
-    struct viewer *viewer;   /* NULL: all output has been read */
-    struct timer *gap;       /* active: nothing may be sent yet */
+    struct follow follow; /* without a viewer: all output has been read, or there is none */
+    struct timer *gap;    /* active: nothing may be sent yet */
     struct timer *alive;
     struct buf held[2];
     struct fly_gzip gzip;
@@ -37,10 +33,9 @@ static void run_release(struct call *c)
 {
     struct fly_run *r = (struct fly_run *)c;
 
-    viewer_detach(r->viewer);
+    follow_release(c);
     timer_close(r->gap);
     timer_close(r->alive);
-    process_unref(r->process);
     buf_fini(&r->held[0]);
     buf_fini(&r->held[1]);
 }
@@ -50,7 +45,7 @@ static void run_release(struct call *c)
 static void send_frame(struct fly_run *r, enum sprite_channel channel, const char *bytes,
                        size_t len)
 {
-    struct buf *frame = &r->base->scratch;
+    struct buf *frame = &r->follow.call.base->scratch;
     struct buf packed = {0};
 
     buf_clear(frame);
@@ -63,7 +58,7 @@ static void send_frame(struct fly_run *r, enum sprite_channel channel, const cha
         frame = &packed;
     }
     r->sent += frame->len;
-    http_stream_write(r->call.out, &(struct iovec){buf_data(frame), frame->len}, 1);
+    http_stream_write(r->follow.call.out, &(struct iovec){buf_data(frame), frame->len}, 1);
     buf_fini(&packed);
     if (!r->zipped || r->sent > FLY_BURST_BYTES)
         timer_start(r->gap, FLY_CHUNK_GAP_MS);
@@ -107,12 +102,12 @@ static void send_exit(struct fly_run *r)
 
     (void)frame_room(r); /* at least one byte, which is enough */
     send_frame(r, SPRITE_EXIT, &code, 1);
-    call_stream_end(&r->call);
+    call_stream_end(&r->follow.call);
 }
 
 static bool may_send(const struct fly_run *r)
 {
-    return !timer_is_active(r->gap) && http_stream_ready(r->call.out);
+    return !timer_is_active(r->gap) && http_stream_ready(r->follow.call.out);
 }
 
 /* Sends as many frames as allowed now. False: it sent the last one and freed the run. */
@@ -121,7 +116,7 @@ static bool run_flush(struct fly_run *r)
     while (may_send(r) &&
            (send_held(r, &r->held[0], SPRITE_STDOUT) || send_held(r, &r->held[1], SPRITE_STDERR)))
         ;
-    if (!may_send(r) || r->viewer != NULL)
+    if (!may_send(r) || r->follow.viewer != NULL)
         return true;
     send_exit(r);
     return false;
@@ -141,56 +136,55 @@ static void run_on_room(struct call *c)
 {
     struct fly_run *r = (struct fly_run *)c;
 
-    if (run_flush(r) && r->viewer != NULL)
-        viewer_pump(r->viewer);
+    if (run_flush(r) && r->follow.viewer != NULL)
+        follow_room(c);
 }
 
 static void run_on_gap(struct timer *t, void *arg)
 {
     (void)t;
-    run_on_room(arg);
+    run_on_room(&((struct fly_run *)arg)->follow.call);
 }
 
 /* A drain aborts: a response ends cleanly only with the exit. The process keeps running. */
 static const struct call_kind run_kind = {.release = run_release, .room = run_on_room};
 
-/* --- viewer callbacks ------------------------------------------------------------------------ */
+/* --- the output ------------------------------------------------------------------------------ */
 
-static bool run_ready(void *arg)
+static bool run_ahead(struct follow *f)
 {
-    const struct fly_run *r = arg;
+    const struct fly_run *r = (const struct fly_run *)f;
 
     return r->held[0].len + r->held[1].len < LIMIT_FLY_HELD_BYTES;
 }
 
-static void run_bytes(void *arg, const struct slice *s)
+static void run_bytes(struct follow *f, const struct slice *s)
 {
-    struct fly_run *r = arg;
+    struct fly_run *r = (struct fly_run *)f;
 
     buf_put(&r->held[s->stream == STREAM_STDERR], s->bytes, s->len);
     (void)run_flush(r);
 }
 
-static void run_gap(void *arg, uint64_t from, uint64_t to)
+static void run_gap(struct follow *f, uint64_t from, uint64_t to)
 {
-    struct fly_run *r = arg;
+    struct fly_run *r = (struct fly_run *)f;
 
     buf_printf(&r->held[1], "\n[%llu bytes of output were lost]\n",
                (unsigned long long)(to - from));
 }
 
-static void run_exited(void *arg, const struct exit_record *x)
+static bool run_exited(struct follow *f, const struct exit_record *x)
 {
-    struct fly_run *r = arg;
+    struct fly_run *r = (struct fly_run *)f;
 
-    viewer_detach(r->viewer);
-    r->viewer = NULL;
     r->code = x->exit_code >= 0 ? x->exit_code : 255;
     (void)run_flush(r);
+    return false;
 }
 
-static const struct viewer_ops viewer_ops = {
-    .ready = run_ready,
+static const struct follow_ops follow_ops = {
+    .ahead = run_ahead,
     .bytes = run_bytes,
     .gap = run_gap,
     .exited = run_exited,
@@ -198,14 +192,13 @@ static const struct viewer_ops viewer_ops = {
 
 /* --- start ----------------------------------------------------------------------------------- */
 
-static struct fly_run *run_new(struct http_request *rq, struct process *p)
+static struct fly_run *run_new(struct http_request *rq)
 {
     struct fly_run *r = call_begin(rq, &run_kind, sizeof *r);
+    struct loop *loop = r->follow.call.base->loop;
 
-    r->base = dialect_base_of(rq);
-    r->process = p != NULL ? process_ref(p) : NULL;
-    r->gap = timer_new(r->base->loop, run_on_gap, r);
-    r->alive = timer_new(r->base->loop, run_on_alive, r);
+    r->gap = timer_new(loop, run_on_gap, r);
+    r->alive = timer_new(loop, run_on_alive, r);
     return r;
 }
 
@@ -216,7 +209,7 @@ static void run_reply(struct fly_run *r, struct http_request *rq)
     http_add_header(rq, "Vary", "Accept-Encoding");
     if (r->zipped)
         http_add_header(rq, "Content-Encoding", "gzip");
-    call_stream(&r->call, 200, "application/octet-stream");
+    call_stream(&r->follow.call, 200, "application/octet-stream");
     timer_start(r->alive, FLY_KEEPALIVE_MS);
     timer_start(r->gap, r->zipped ? 0 : FLY_CHUNK_GAP_MS);
 }
@@ -224,17 +217,15 @@ static void run_reply(struct fly_run *r, struct http_request *rq)
 /* on_detach decides about a disconnect, so this is an ordinary viewer. */
 static void run_watch(struct http_request *rq, struct process *p)
 {
-    const struct viewer_options o = {.since = SINCE_OFFSET,
-                                     .read_only = true,
-                                     .slice_bytes = LIMIT_FLY_HELD_BYTES,
-                                     .name = http_peer(rq),
-                                     .only_stream = -1};
-    struct fly_run *r = run_new(rq, p);
+    const struct follow_open o = {
+        .viewer = {.since = SINCE_OFFSET, .slice_bytes = LIMIT_FLY_HELD_BYTES, .only_stream = -1},
+        .gathers = true};
+    struct fly_run *r = run_new(rq);
     struct hf_error err = {0};
 
-    if (viewer_attach(p, &o, &viewer_ops, r, &r->viewer, &err) < 0) {
+    if (follow_attach(&r->follow, &follow_ops, p, &o, &err) < 0) {
         process_terminate(p, -1, "api", NULL, NULL);
-        call_fail(&r->call, &err);
+        call_fail(&r->follow.call, &err);
         return;
     }
     fly_add_process_header(rq, p);
@@ -243,7 +234,7 @@ static void run_watch(struct http_request *rq, struct process *p)
 
 static void run_report_unstarted(struct http_request *rq, const struct hf_error *err)
 {
-    struct fly_run *r = run_new(rq, NULL);
+    struct fly_run *r = run_new(rq);
 
     fly_put_reason(&r->held[1], err);
     r->code = fly_exit_of(err);
@@ -274,7 +265,6 @@ static void run_input(struct http_request *rq, struct sprite_request *a)
 
 void fly_sprite_run(struct http_request *rq)
 {
-    struct fly *f = fly_of(rq);
     struct hf_error err = {0};
     struct sprite_request request;
 
@@ -283,9 +273,8 @@ void fly_sprite_run(struct http_request *rq)
         http_reply_error(rq, &err);
     } else {
         run_input(rq, &request);
-        start_call_begin(rq, f->base.engine, &request.spec,
-                         &(struct start_call_options){.pending = &f->base.pending,
-                                                      .done = run_started,
+        start_call_begin(rq, &request.spec,
+                         &(struct start_call_options){.done = run_started,
                                                       .end_if_disconnected =
                                                           request.spec.on_detach != DETACH_KEEP});
     }

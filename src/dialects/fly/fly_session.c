@@ -151,7 +151,7 @@ static void take_signal(struct console *c, int signum, struct hf_error *err)
     struct process *p = console_process(c);
 
     if (check_signal_role(signum, ws_role(console_ws(c)), err) == 0)
-        (void)process_signal(p, signum, fly_target(signum, p), NULL, NULL, err);
+        (void)process_signal(p, signum, check_signal_target_for(signum, p), NULL, NULL, err);
 }
 
 static void session_text(struct console *c, const char *text, size_t len)
@@ -254,13 +254,10 @@ static bool session_open(struct http_request *rq, struct process *p, bool attach
     process_view(p, &v);
     s->fly = f;
     s->tty = v.pty;
-    s->console = console_open(rq,
-                              &(struct console_open){.process = p,
-                                                     .viewer = since(&v, attach),
-                                                     .ops = &ops,
-                                                     .user = s,
-                                                     .pending = &f->base.pending},
-                              &err);
+    s->console = console_open(
+        rq,
+        &(struct console_open){.process = p, .viewer = since(&v, attach), .ops = &ops, .user = s},
+        &err);
     if (s->console == NULL) {
         if (err.code != HF_OK)
             http_reply_error(rq, &err);
@@ -273,12 +270,17 @@ static bool session_open(struct http_request *rq, struct process *p, bool attach
     return true;
 }
 
-void fly_sprite_attach(struct http_request *rq)
+static void session_attach(struct http_request *rq, const char *id)
 {
-    struct process *p = fly_session(rq);
+    struct process *p = fly_session(rq, id);
 
     if (p != NULL)
         (void)session_open(rq, p, true);
+}
+
+void fly_sprite_attach(struct http_request *rq)
+{
+    session_attach(rq, http_param(rq, "id"));
 }
 
 /* --- a new session --------------------------------------------------------------------------- */
@@ -336,7 +338,6 @@ void fly_sprite_decode(struct sprite_request *a, const struct http_request *rq, 
 
 static void exec_start(struct http_request *rq)
 {
-    struct fly *f = fly_of(rq);
     struct hf_error err = {0};
     struct sprite_request request;
 
@@ -344,18 +345,17 @@ static void exec_start(struct http_request *rq)
     if (err.code != HF_OK)
         http_reply_error(rq, &err);
     else
-        start_call_begin(rq, f->base.engine, &request.spec,
-                         &(struct start_call_options){.pending = &f->base.pending,
-                                                      .done = exec_started,
+        start_call_begin(rq, &request.spec,
+                         &(struct start_call_options){.done = exec_started,
                                                       .end_if_disconnected =
                                                           request.spec.on_detach != DETACH_KEEP});
     sprite_request_fini(&request);
 }
 
 /* The HTTP layer checks this only for routes that are for upgrades only. */
-static int check_upgrade(struct http_request *rq, struct hf_error *err)
+static int check_upgrade(struct http_request *rq, enum role least, struct hf_error *err)
 {
-    if (http_role(rq) < ROLE_OWN)
+    if (http_role(rq) < least)
         return hf_fail(err, HF_E_forbidden, "the role \"%s\" may not start commands",
                        http_role_name(http_role(rq)));
     if (!ws_version_is_ours(rq))
@@ -365,14 +365,18 @@ static int check_upgrade(struct http_request *rq, struct hf_error *err)
     return 0;
 }
 
+/* Clients attach by ?id= where the sprite has sent no version that knows …/exec/ID. */
 void fly_sprite_exec(struct http_request *rq)
 {
+    const char *id = http_query(rq, "id");
     struct hf_error err = {0};
 
     if (!http_is_websocket(rq))
         fly_session_list(rq);
-    else if (check_upgrade(rq, &err) < 0)
+    else if (check_upgrade(rq, id != NULL ? ROLE_WATCH : ROLE_OWN, &err) < 0)
         http_reply_error(rq, &err);
+    else if (id != NULL)
+        session_attach(rq, id);
     else
         exec_start(rq);
 }

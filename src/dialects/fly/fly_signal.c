@@ -10,26 +10,6 @@
 #include "dialects/common/request_checks.h"
 #include "dialects/fly/fly.h"
 
-/*
- * Keyboard signals go to the terminal's foreground group. Fatal signals go to the whole tree, so
- * that no child survives. All others go to the process group.
- */
-enum signal_target fly_target(int signum, struct process *p)
-{
-    struct process_view v;
-
-    process_view(p, &v);
-    switch (signum) {
-    case SIGINT:
-    case SIGQUIT:
-    case SIGTSTP: return v.pty ? TARGET_FOREGROUND : TARGET_GROUP;
-    case SIGTERM:
-    case SIGHUP:
-    case SIGKILL: return TARGET_TREE;
-    default: return TARGET_GROUP;
-    }
-}
-
 /* A process that has ended in between is not an error: the request named none. */
 static void send_to_all(struct engine *e, int signum)
 {
@@ -39,7 +19,7 @@ static void send_to_all(struct engine *e, int signum)
     while ((p = engine_next(e, p)) != NULL) {
         process_view(p, &v);
         if (v.running && fly_is_mine(&v))
-            (void)process_signal(p, signum, fly_target(signum, p), NULL, NULL, NULL);
+            (void)process_signal(p, signum, check_signal_target_for(signum, p), NULL, NULL, NULL);
     }
 }
 

@@ -152,8 +152,12 @@ static void plan_command(struct spec_body *b, const json_t *message)
         json_string_length(shell) > 0 ? json_string_value(shell) : spec_default_shell();
     b->spec.cwd = json_string_length(cwd) > 0 ? json_string_value(cwd) : NULL;
     b->arg_words = hf_xalloc((n + 1) * sizeof *b->arg_words);
-    for (size_t i = 0; i < n; i++)
+    b->spec.source = SOURCE_USER;
+    for (size_t i = 0; i < n; i++) {
         b->arg_words[i] = json_string_value(json_array_get(args, i));
+        if (b->arg_words[i][0] != '-')
+            b->spec.source = SOURCE_AGENT; /* a command; a shell with options is for a person */
+    }
     b->spec.args = b->arg_words;
     b->spec.arg_count = n;
 }

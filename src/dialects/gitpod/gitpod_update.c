@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dialects/common/call.h"
+#include "dialects/common/input_call.h"
 #include "dialects/common/own_meta.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/gitpod/gitpod.h"

@@ -7,8 +7,10 @@
 #include <stdio.h>
 
 #include "base/braces.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "dialects/common/error_row.h"
+#include "dialects/hyperbrowser/hyperbrowser_limits.h"
 
 /* --- replies ------------------------------------------------------------------------ */
 
@@ -16,6 +18,13 @@
 static const struct error_row errors[] = {
     {HF_E_no_such_process, .word = "not_found"},
     {HF_E_no_such_sandbox, .word = "not_found"},
+    {HF_E_no_such_file, .word = "not_found"},
+    {HF_E_file_access_denied, .status = 400},
+    {HF_E_read_only_file_system, .status = 400},
+    {HF_E_not_a_directory, .status = 400},
+    {HF_E_is_a_directory, .status = 400},
+    {HF_E_directory_not_empty, .status = 400},
+    {HF_E_not_a_file, .status = 400},
     {HF_E_offset_gone, .word = "replay_window_expired"},
     {HF_E_request_timeout, .word = "timeout"},
 };
@@ -28,7 +37,7 @@ void hyper_error(struct http_request *rq, const struct hf_error *err)
     json_kstr(&o, "code", ERROR_ROW(errors, err->code).word);
     if (err->field[0] != '\0')
         json_kstr(&o, "field", err->field);
-    dialect_reply_send(rq, hf_code_status(err->code), &o);
+    dialect_reply_send(rq, ERROR_ROW(errors, err->code).status, &o);
 }
 
 /* --- decoding ----------------------------------------------------------------------- */
@@ -60,6 +69,16 @@ bool hyper_number(struct http_request *rq, const char *name, uint64_t *out)
 
 /* --- routes --------------------------------------------------------------------------------- */
 
+/* A body is JSON that is held in memory. */
+#define HELD(method, path, handler, max)                                                           \
+    BRACES(method, "/sandbox" path, handler, ROLE_OWN, ROUTE_ANY_QUERY, max, NULL),                \
+        BRACES(method, "/sandbox/{sandbox}" path, handler, ROLE_OWN, ROUTE_ANY_QUERY, max, NULL)
+#define STREAMED(method, path, handler)                                                            \
+    BRACES(method, "/sandbox" path, handler, ROLE_OWN, ROUTE_ANY_QUERY | ROUTE_STREAM_BODY,        \
+           LIMIT_FILE_BYTES, NULL),                                                                \
+        BRACES(method, "/sandbox/{sandbox}" path, handler, ROLE_OWN,                               \
+               ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_FILE_BYTES, NULL)
+
 /* The runtime's paths are below /sandbox, or below /sandbox/ID if one address serves many. */
 #define BOTH(method, path, handler, role, flags)                                                   \
     BRACES(method, "/sandbox" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL),            \
@@ -67,6 +86,8 @@ bool hyper_number(struct http_request *rq, const char *name, uint64_t *out)
                NULL)
 #define CONTROL(method, path, handler, role)                                                       \
     BRACES(method, "/api" path, handler, role, ROUTE_ANY_QUERY, 0, NULL)
+
+#define FILES "/files"
 
 static const struct route routes[] = {
     CONTROL(HTTP_POST_M, "/sandbox", hyper_sandbox_create, ROLE_OWN),
@@ -90,6 +111,22 @@ static const struct route routes[] = {
     BOTH(HTTP_POST_M, "/pty/{id}/kill", hyper_terminal_kill, ROLE_TYPE, 0),
     BOTH(HTTP_POST_M, "/pty/{id}/resize", hyper_terminal_resize, ROLE_TYPE, 0),
     BOTH(HTTP_GET_M, "/pty/{id}/ws", hyper_terminal_connect, ROLE_WATCH, ROUTE_UPGRADE),
+
+    BOTH(HTTP_GET_M, FILES, hyper_file_list, ROLE_OWN, 0),
+    BOTH(HTTP_GET_M, FILES "/stat", hyper_file_stat, ROLE_OWN, 0),
+    BOTH(HTTP_POST_M, FILES "/read", hyper_file_read, ROLE_OWN, 0),
+    HELD(HTTP_POST_M, FILES "/write", hyper_file_write, LIMIT_HYPER_WRITE_BYTES),
+    STREAMED(HTTP_PUT_M, FILES "/upload", hyper_file_upload),
+    BOTH(HTTP_GET_M, FILES "/download", hyper_file_download, ROLE_OWN, 0),
+    BOTH(HTTP_POST_M, FILES "/mkdir", hyper_file_mkdir, ROLE_OWN, 0),
+    BOTH(HTTP_POST_M, FILES "/move", hyper_file_move, ROLE_OWN, 0),
+    BOTH(HTTP_POST_M, FILES "/copy", hyper_file_copy, ROLE_OWN, 0),
+    BOTH(HTTP_POST_M, FILES "/delete", hyper_file_delete, ROLE_OWN, 0),
+    BOTH(HTTP_POST_M, FILES "/chmod", hyper_file_chmod, ROLE_OWN, 0),
+    BOTH(HTTP_POST_M, FILES "/chown", hyper_file_chown, ROLE_OWN, 0),
+    BOTH(HTTP_POST_M, FILES "/watch", hyper_file_no_watch, ROLE_OWN, 0),
+    BOTH(HTTP_POST_M, FILES "/presign-upload", hyper_file_no_url, ROLE_OWN, 0),
+    BOTH(HTTP_POST_M, FILES "/presign-download", hyper_file_no_url, ROLE_OWN, 0),
 };
 
 /* The control plane's API key is accepted by the runtime as well. */

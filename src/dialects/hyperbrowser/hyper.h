@@ -85,6 +85,22 @@ void hyper_terminal_kill(struct http_request *rq);
 void hyper_terminal_resize(struct http_request *rq);
 void hyper_terminal_connect(struct http_request *rq);
 
+/* hyper_files.c, hyper_file_read.c, hyper_file_write.c */
+void hyper_file_stat(struct http_request *rq);
+void hyper_file_list(struct http_request *rq);
+void hyper_file_read(struct http_request *rq);
+void hyper_file_write(struct http_request *rq);
+void hyper_file_upload(struct http_request *rq);
+void hyper_file_download(struct http_request *rq);
+void hyper_file_mkdir(struct http_request *rq);
+void hyper_file_move(struct http_request *rq);
+void hyper_file_copy(struct http_request *rq);
+void hyper_file_delete(struct http_request *rq);
+void hyper_file_chmod(struct http_request *rq);
+void hyper_file_chown(struct http_request *rq);
+void hyper_file_no_watch(struct http_request *rq);
+void hyper_file_no_url(struct http_request *rq);
+
 void hyper_sandbox_create(struct http_request *rq);
 void hyper_sandbox_get(struct http_request *rq);
 void hyper_sandbox_list(struct http_request *rq);

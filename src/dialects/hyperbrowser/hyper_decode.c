@@ -211,7 +211,7 @@ int hyper_decode_frame(struct hyper_frame *f, const char *text, size_t len, stru
     if (type != NULL && strcmp(type, "input") == 0)
         return decode_data(frame, &f->bytes, err);
     if (type == NULL || strcmp(type, "resize") != 0)
-        return hf_fail_field(err, HF_E_bad_value, "type", "a frame's type is input or resize");
+        return hf_fail_field(err, HF_E_bad_value, "type", "a frame's type must be input or resize");
     f->resize = true;
     return hyper_decode_size(frame, &f->rows, &f->cols, err);
 }

@@ -145,8 +145,8 @@ bool hyper_cursor(struct http_request *rq, struct process *p, const char *name, 
         *run = journal_run_first(j);
     else if (!run_is_held(j, *run, window))
         hf_fail_field(&err, HF_E_offset_gone, name,
-                      "Replay window expired: output after seq %llu is no longer held; "
-                      "omit %s to get all that is",
+                      "Replay window expired: output after seq %llu is no longer kept; omit %s to "
+                      "get all that is kept",
                       (unsigned long long)*run, name);
     else if (*run > journal_run_count(j))
         hf_fail_field(&err, HF_E_range_not_satisfiable, name,

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "dialects/common/end_call.h"
 #include "dialects/common/machine.h"
 #include "dialects/common/own_url.h"
 #include "dialects/hyperbrowser/hyper.h"
@@ -139,32 +140,16 @@ void hyper_sandbox_list(struct http_request *rq)
 
 /* --- stop ------------------------------------------------------------------------------------ */
 
-struct hyper_sandbox_stopping {
-    struct call call;
-    size_t left; /* processes being terminated, plus one while the search continues */
-};
-
-static const struct call_kind stopping_kind = {.stays = true};
-
-static void stopping_one_less(struct hyper_sandbox_stopping *s)
+static void stop_done(struct end_call *e, struct http_request *rq, const struct hf_error *err)
 {
     struct json_out o;
 
-    if (--s->left > 0)
+    (void)err;
+    if (rq == NULL)
         return;
-    if (s->call.rq == NULL) {
-        call_end(&s->call);
-        return;
-    }
-    o = dialect_reply_open(dialect_base_of(s->call.rq));
+    o = dialect_reply_open(e->call.base);
     json_kbool(&o, "success", true);
-    call_send(&s->call, 200, &o);
-}
-
-static void on_ended(void *arg, struct process *p, const struct survivors *left)
-{
-    (void)p, (void)left;
-    stopping_one_less(arg);
+    dialect_reply_send(rq, 200, &o);
 }
 
 static bool is_mine(struct process *p)
@@ -184,16 +169,13 @@ void hyper_sandbox_stop(struct http_request *rq)
 {
     struct engine *e = dialect_base_of(rq)->engine;
     struct process *p = NULL;
-    struct hyper_sandbox_stopping *s;
+    struct end_call *s;
 
     if (!is_ours(rq))
         return;
-    s = call_begin(rq, &stopping_kind, sizeof *s);
-    s->left = 1;
+    s = end_call_begin(rq, stop_done, sizeof *s);
     while ((p = engine_next(e, p)) != NULL)
-        if (is_mine(p)) {
-            s->left++;
-            process_terminate(p, -1, "api", on_ended, s);
-        }
-    stopping_one_less(s);
+        if (is_mine(p))
+            end_call_terminate(s, p, -1);
+    end_call_wait(s);
 }

@@ -43,10 +43,9 @@ static void start(struct http_request *rq, decode_fn *decode, enum stdin_mode in
     } else {
         request.spec.stdin_mode = input;
         request.spec.history_bytes = request.spec.pty ? 0 : history_for(h->base.engine);
-        start_call_begin(rq, h->base.engine, &request.spec,
-                         &(struct start_call_options){.pending = &h->base.pending,
-                                                      .done = done,
-                                                      .end_if_disconnected = input == STDIN_NULL});
+        start_call_begin(
+            rq, &request.spec,
+            &(struct start_call_options){.done = done, .end_if_disconnected = input == STDIN_NULL});
     }
     hyper_request_fini(&request);
 }

@@ -69,9 +69,8 @@ static void send_output(struct follow *f, const char *stream, const struct slice
 static void send_missing(struct follow *f, const struct slice *s)
 {
     char text[100];
-    int n =
-        snprintf(text, sizeof text, "[output up to seq %llu is gone: it was not read in time]\n",
-                 (unsigned long long)s->number);
+    int n = snprintf(text, sizeof text, "[output up to seq %llu is no longer kept]\n",
+                     (unsigned long long)s->number);
     const struct slice note = {
         .bytes = text, .len = (size_t)n, .number = s->number - 1, .time_ms = s->time_ms};
 

@@ -7,10 +7,8 @@
  * object, so that proxies keep the connection. A wait with a short timeout does without: its reply
  * may be a 408. Layer: dialects.
  */
-#include <stdlib.h>
-
 #include "base/limits.h"
-#include "base/mem.h"
+#include "dialects/common/call.h"
 #include "dialects/hyperbrowser/hyper.h"
 #include "dialects/hyperbrowser/hyper_result.h"
 #include "transport/sse.h"
@@ -22,11 +20,8 @@
 #define BEHIND "}"
 
 struct hyper_wait {
-    struct pending pending;
-    struct hyper *hyper;
-    struct http_request *rq;    /* until the response begins */
-    struct http_stream *stream; /* from then on */
-    struct process *process;    /* referenced */
+    struct call call;
+    struct process *process; /* referenced */
     struct exit_waiter waiter;
     struct timer *deadline, *alive;
     struct hyper_wait_options o;
@@ -34,26 +29,33 @@ struct hyper_wait {
     bool sending; /* the result is being sent */
 };
 
-static void wait_free(struct pending *p)
+static struct hyper_wait *wait_of(struct call *c)
 {
-    struct hyper_wait *w = list_entry(p, struct hyper_wait, pending);
+    return list_entry(c, struct hyper_wait, call);
+}
+
+static struct hyper *wait_hyper(const struct hyper_wait *w)
+{
+    return (struct hyper *)w->call.base;
+}
+
+static void wait_release(struct call *c)
+{
+    struct hyper_wait *w = wait_of(c);
 
     exit_waiter_cancel(&w->waiter);
     timer_close(w->deadline);
     timer_close(w->alive);
     process_unref(w->process);
-    w->hyper->waits--;
-    pending_fini(p);
-    free(w);
+    wait_hyper(w)->waits--;
 }
 
 static void wait_fail(struct hyper_wait *w, const struct hf_error *err)
 {
-    if (w->stream != NULL)
-        http_stream_abort(w->stream);
+    if (w->call.streams)
+        call_stream_abort(&w->call);
     else
-        hyper_error(w->rq, err);
-    wait_free(&w->pending);
+        hyper_error(call_end(&w->call), err);
 }
 
 static void ignore_end(void *arg, struct process *p, const struct survivors *s)
@@ -61,75 +63,68 @@ static void ignore_end(void *arg, struct process *p, const struct survivors *s)
     (void)arg, (void)p, (void)s;
 }
 
-static void wait_on_disconnect(void *user)
+static void wait_disconnected(struct call *c)
 {
-    struct hyper_wait *w = user;
+    const struct hyper_wait *w = wait_of(c);
 
     if (w->o.started)
         process_terminate(w->process, -1, "detach", ignore_end, NULL);
-    wait_free(&w->pending);
 }
 
 /* --- the reply --------------------------------------------------------------------------- */
 
 static void wait_pump(struct hyper_wait *w)
 {
-    if (!result_pump(&w->result, w->stream, &w->hyper->base.scratch))
-        return;
-    http_stream_end(w->stream);
-    wait_free(&w->pending);
+    if (result_pump(&w->result, w->call.out, &w->call.base->scratch))
+        call_stream_end(&w->call);
 }
 
-static void wait_on_drain(void *arg)
+static void wait_room(struct call *c)
 {
-    struct hyper_wait *w = arg;
-
-    if (w->sending)
-        wait_pump(w);
+    if (wait_of(c)->sending)
+        wait_pump(wait_of(c));
 }
 
-static const struct http_stream_ops stream_ops = {.on_drain = wait_on_drain,
-                                                  .on_disconnect = wait_on_disconnect};
+/* The whole rest of the body. */
+static void wait_end(struct hyper_wait *w, const struct buf *text)
+{
+    http_stream_write(w->call.out, &(struct iovec){buf_data(text), text->len}, 1);
+    call_stream_end(&w->call);
+}
 
 static void wait_begin_reply(struct hyper_wait *w)
 {
-    if (w->stream != NULL)
-        return;
-    w->stream = http_stream_start(w->rq, 200, "application/json", &stream_ops, w);
-    w->rq = NULL;
+    if (!w->call.streams)
+        call_stream(&w->call, 200, "application/json");
 }
 
 static void reply_terminal(struct hyper_wait *w)
 {
     struct json_out o;
-    struct iovec iov;
 
-    if (w->stream == NULL) {
-        hyper_reply_terminal(w->rq, w->process, w->o.request.include_output);
-        wait_free(&w->pending);
+    if (!w->call.streams) {
+        hyper_reply_terminal(call_detach(&w->call), w->process, w->o.request.include_output);
+        call_end(&w->call);
         return;
     }
-    o = dialect_reply_open(&w->hyper->base);
+    o = dialect_reply_open(w->call.base);
     json_key(&o, "pty");
     hyper_write_terminal(&o, w->process, w->o.request.include_output);
     json_close(&o, '}');
-    iov = (struct iovec){buf_data(o.buf), o.buf->len};
-    http_stream_write(w->stream, &iov, 1);
-    http_stream_end(w->stream);
-    wait_free(&w->pending);
+    wait_end(w, o.buf);
 }
 
 static void reply_result(struct hyper_wait *w)
 {
-    struct buf *out = &w->hyper->base.scratch;
+    struct buf *out = &w->call.base->scratch;
 
     result_init(&w->result, w->process, BEFORE, BEHIND);
-    if (w->stream == NULL && result_bytes(&w->result) <= SMALL_BYTES) {
+    if (!w->call.streams && result_bytes(&w->result) <= SMALL_BYTES) {
         buf_clear(out);
         while (result_piece(&w->result, out))
             ;
-        http_reply_json(w->rq, 200, out);
-        wait_free(&w->pending);
+        http_reply_json(call_detach(&w->call), 200, out);
+        call_end(&w->call);
         return;
     }
     wait_begin_reply(w);
@@ -154,16 +149,14 @@ static void wait_reply(struct hyper_wait *w)
 /* The state without the output: there is no time for it, and the next worker has it. */
 static void reply_state(struct hyper_wait *w)
 {
-    struct buf *out = &w->hyper->base.scratch;
+    struct buf *out = &w->call.base->scratch;
 
     result_init(&w->result, w->process, BEFORE, BEHIND);
     result_leave_out(&w->result);
     buf_clear(out);
     while (result_piece(&w->result, out))
         ;
-    http_stream_write(w->stream, &(struct iovec){buf_data(out), out->len}, 1);
-    http_stream_end(w->stream);
-    wait_free(&w->pending);
+    wait_end(w, out);
 }
 
 /*
@@ -171,16 +164,16 @@ static void reply_state(struct hyper_wait *w)
  * that started it must not, or it would run twice: avoid every status and every abort that clients
  * treat as a reason to retry.
  */
-static void wait_drain(struct pending *p)
+static void wait_drain(struct call *c)
 {
-    struct hyper_wait *w = list_entry(p, struct hyper_wait, pending);
+    struct hyper_wait *w = wait_of(c);
     struct hf_error err = {0};
     struct process_view v;
 
     process_view(w->process, &v);
     if (w->o.started && w->sending)
         return; /* being sent, and soon complete or aborted */
-    if (w->o.started && w->stream != NULL) {
+    if (w->o.started && w->call.streams) {
         reply_state(w);
         return;
     }
@@ -192,7 +185,12 @@ static void wait_drain(struct pending *p)
     wait_fail(w, &err);
 }
 
-static const struct pending_kind wait_kind = {.drain = wait_drain, .free = wait_free};
+static const struct call_kind wait_kind = {
+    .release = wait_release,
+    .disconnected = wait_disconnected,
+    .drain = wait_drain,
+    .room = wait_room,
+};
 
 /* --- what it waits for ---------------------------------------------------------------------- */
 
@@ -209,7 +207,7 @@ static void wait_on_deadline(struct timer *t, void *arg)
     struct hf_error err = {0};
 
     (void)t;
-    if (w->stream != NULL) {
+    if (w->call.streams) {
         wait_reply(w);
         return;
     }
@@ -226,28 +224,24 @@ static void wait_on_alive(struct timer *t, void *arg)
 
     timer_start(t, SSE_KEEPALIVE_MS);
     wait_begin_reply(w);
-    if (http_stream_ready(w->stream))
-        http_stream_write(w->stream, &(struct iovec){space, 1}, 1);
+    if (call_is_ready(&w->call))
+        http_stream_write(w->call.out, &(struct iovec){space, 1}, 1);
 }
 
 static struct hyper_wait *wait_new(struct http_request *rq, struct process *p,
                                    const struct hyper_wait_options *o)
 {
-    struct hyper *h = hyper_of(rq);
-    struct hyper_wait *w = hf_xalloc(sizeof *w);
+    struct hyper_wait *w = call_begin(rq, &wait_kind, sizeof *w);
+    struct loop *loop = w->call.base->loop;
 
-    w->hyper = h;
-    w->rq = rq;
     w->process = process_ref(p);
     w->o = *o;
-    w->deadline = timer_new(h->base.loop, wait_on_deadline, w);
-    w->alive = timer_new(h->base.loop, wait_on_alive, w);
+    w->deadline = timer_new(loop, wait_on_deadline, w);
+    w->alive = timer_new(loop, wait_on_alive, w);
     list_init(&w->waiter.link);
     w->waiter.fn = wait_on_exit;
     w->waiter.arg = w;
-    h->waits++;
-    pending_init(&w->pending, &h->base.pending, &wait_kind);
-    http_set_user(rq, w, wait_on_disconnect);
+    wait_hyper(w)->waits++;
     return w;
 }
 
@@ -275,8 +269,8 @@ void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_w
         timer_start(w->deadline, (uint64_t)o->request.timeout_ms);
     if (o->request.timeout_ms < 0 || o->request.timeout_ms > PLAIN_MAX_MS)
         timer_start(w->alive, HEAD_MS);
-    if (w->hyper->base.draining) /* its process was being started when the others were notified */
-        wait_drain(&w->pending);
+    if (w->call.base->draining) /* its process was being started when the others were notified */
+        wait_drain(&w->call);
 }
 
 static void wait_handle(struct http_request *rq, enum hyper_wait_kind kind)

@@ -124,7 +124,8 @@ static void terminals_list(struct http_request *rq)
 static void terminal_start(struct http_request *rq, struct spawn_spec *s)
 {
     if (s->tag != NULL && (!jupyter_name_is_valid(s->tag) || is_id(s->tag))) {
-        dialect_fail(rq, HF_E_bad_value, "a terminal's name must be a word that is no process id");
+        dialect_fail(rq, HF_E_bad_value,
+                     "a terminal's name must be a word that is not a process id");
         return;
     }
     s->command = spec_default_shell();

@@ -13,7 +13,6 @@
 #include "base/crypto.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/common/file_op.h"
 #include "dialects/kubernetes/kube_channel.h"
 #include "dialects/kubernetes/kube_container.h"
 #include "engine/notes.h"
@@ -121,6 +120,7 @@ bool kube_flag(const struct http_request *rq, const char *name)
 /* --- routes --------------------------------------------------------------------------------- */
 
 #define POD "/api/v1/namespaces/{ns}/pods/{name}"
+#define METRICS "/apis/metrics.k8s.io"
 #define GET(path, handler) BRACES(HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL)
 /* WebSocket clients use GET, SPDY clients POST. */
 #define UPGRADE(path, handler, role)                                                               \
@@ -145,6 +145,13 @@ static const struct route routes[] = {
     GET("/api/v1/pods", kube_pods),
     GET("/api/v1/namespaces/{ns}/pods", kube_pods),
     GET(POD, kube_pod),
+    GET(METRICS, kube_metrics_group),
+    GET(METRICS "/", kube_metrics_group),
+    GET(METRICS "/v1beta1", kube_metrics_resources),
+    GET(METRICS "/v1beta1/", kube_metrics_resources),
+    GET(METRICS "/v1beta1/pods", kube_metrics_pods),
+    GET(METRICS "/v1beta1/namespaces/{ns}/pods", kube_metrics_pods),
+    GET(METRICS "/v1beta1/namespaces/{ns}/pods/{name}", kube_metrics_pod),
     GET(POD "/log", kube_log),
     UPGRADE(POD "/exec", kube_exec, ROLE_OWN),
     UPGRADE(POD "/attach", kube_attach, ROLE_WATCH),
@@ -206,8 +213,6 @@ static void recall_pod(struct kube *k)
 static void kube_init(struct dialect_base *b)
 {
     recall_pod((struct kube *)b);
-    /* relays of port-forwards whose clients disconnected with the previous worker */
-    file_op_end_all(b->engine);
 }
 
 static const struct route_group groups[] = {

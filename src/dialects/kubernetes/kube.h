@@ -22,6 +22,7 @@ struct kube {
     struct dialect_base base;
     char uid[KUBE_UID_BYTES]; /* of the pod; outlives the worker, as does the next member */
     int64_t created_ms;
+    size_t metrics; /* requests in progress; kube_metrics.c */
 };
 
 static inline struct kube *kube_of(const struct http_request *rq)
@@ -41,6 +42,13 @@ bool kube_container(struct http_request *rq, struct process **p);
  * absent one are false. */
 bool kube_flag(const struct http_request *rq, const char *name);
 
+/* kube_pod.c: does a list with the selectors of this query have the pod? 1, 0, or negative:
+ * replied. */
+int kube_selects_pod(struct http_request *rq);
+const char *kube_namespace(const struct http_request *rq);
+/* kube_metrics.c: the members of the group in a list of groups. */
+void kube_metrics_write_group(struct json_out *o);
+
 /* handlers */
 void kube_api_versions(struct http_request *rq);
 void kube_api_groups(struct http_request *rq);
@@ -49,6 +57,10 @@ void kube_version(struct http_request *rq);
 void kube_health(struct http_request *rq);
 void kube_pods(struct http_request *rq);
 void kube_pod(struct http_request *rq);
+void kube_metrics_group(struct http_request *rq);
+void kube_metrics_resources(struct http_request *rq);
+void kube_metrics_pods(struct http_request *rq);
+void kube_metrics_pod(struct http_request *rq);
 void kube_exec(struct http_request *rq);
 void kube_attach(struct http_request *rq);
 void kube_log(struct http_request *rq);

@@ -18,33 +18,31 @@
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void conn_free(struct pending *p)
+static void conn_release(struct call *call)
 {
-    struct kube_conn *c = list_entry(p, struct kube_conn, pending);
+    struct kube_conn *c = list_entry(call, struct kube_conn, call);
 
     c->ops->release(c);
     timer_close(c->timer);
     spdy_free(c->spdy);
     buf_fini(&c->held);
     free(c->peer);
-    pending_fini(&c->pending);
-    free(c);
 }
 
-static void conn_drain(struct pending *p)
+static void conn_drain(struct call *call)
 {
-    struct kube_conn *c = list_entry(p, struct kube_conn, pending);
+    struct kube_conn *c = list_entry(call, struct kube_conn, call);
 
     c->ops->drain(c);
 }
 
-static const struct pending_kind conn_kind = {.drain = conn_drain, .free = conn_free};
+static const struct call_kind conn_kind = {.release = conn_release, .drain = conn_drain};
 
 static void conn_gone(struct kube_conn *c, bool in_order)
 {
     if (c->ops->closed != NULL)
         c->ops->closed(c, in_order);
-    conn_free(&c->pending);
+    call_end(&c->call);
 }
 
 /* The WebSocket reports its own end; a raw connection does not. */
@@ -105,7 +103,7 @@ bool kube_conn_ready(const struct kube_conn *c)
 
 static void send_base64(struct kube_conn *c, uint8_t channel, const char *bytes, size_t len)
 {
-    struct buf *text = &c->base->scratch;
+    struct buf *text = &c->call.base->scratch;
 
     buf_clear(text);
     channel_encode(text, channel, bytes, len);
@@ -433,7 +431,7 @@ static const struct protocol *negotiate_spdy(struct http_request *rq, const stru
     const char *upgrade = http_header(rq, "Upgrade"), *offered = http_header(rq, SPDY_HEADER);
 
     if (upgrade == NULL || strcasecmp(upgrade, "SPDY/3.1") != 0) {
-        kube_refuse(rq, 400, "unable to upgrade: only WebSocket and SPDY/3.1 are spoken here");
+        kube_refuse(rq, 400, "unable to upgrade: only WebSocket and SPDY/3.1 are supported");
         return NULL;
     }
     if (offered == NULL || offered[0] == '\0') {
@@ -465,13 +463,12 @@ const struct protocol *kube_conn_negotiate(struct http_request *rq, const struct
 void kube_conn_accept(struct kube_conn *c, struct http_request *rq, const struct protocol *protocol,
                       const struct kube_conn_ops *ops)
 {
-    c->base = dialect_base_of(rq);
+    call_adopt_unattended(&c->call, dialect_base_of(rq), &conn_kind);
     c->ops = ops;
     c->protocol = protocol;
     c->peer = hf_xstrdup(http_peer(rq));
     c->spdy = protocol->spdy ? spdy_new() : NULL;
-    c->timer = timer_new(c->base->loop, on_timer, c);
-    pending_init(&c->pending, &c->base->pending, &conn_kind);
+    c->timer = timer_new(c->call.base->loop, on_timer, c);
     if (http_is_websocket(rq)) {
         c->ws = ws_accept(rq, protocol->name[0] != '\0' ? protocol->name : NULL, &ws_ops, c);
         if (!protocol->spdy)

@@ -14,7 +14,7 @@
 #ifndef HF_DIALECTS_KUBERNETES_KUBE_CONN_H
 #define HF_DIALECTS_KUBERNETES_KUBE_CONN_H
 
-#include "dialects/common/pending.h"
+#include "dialects/common/call.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/kubernetes/kube_channel.h"
 #include "dialects/kubernetes/kubernetes_limits.h"
@@ -44,8 +44,7 @@ struct kube_conn_ops {
 };
 
 struct kube_conn {
-    struct pending pending;
-    struct dialect_base *base;
+    struct call call; /* without a request */
     const struct kube_conn_ops *ops;
     const struct protocol *protocol;
     char *peer;

@@ -38,7 +38,11 @@ void kube_api_groups(struct http_request *rq)
 
     json_kstr(&o, "kind", "APIGroupList");
     json_kstr(&o, "apiVersion", "v1");
-    write_empty(&o, "groups");
+    json_kopen(&o, "groups", '[');
+    json_open(&o, '{');
+    kube_metrics_write_group(&o);
+    json_close(&o, '}');
+    json_close(&o, ']');
     dialect_reply_send(rq, 200, &o);
 }
 

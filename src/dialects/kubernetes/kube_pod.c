@@ -35,7 +35,7 @@ static void write_time(struct json_out *o, const char *key, int64_t wall_ms)
     json_kstr(o, key, text);
 }
 
-static const char *namespace_of(const struct http_request *rq)
+const char *kube_namespace(const struct http_request *rq)
 {
     const char *ns = http_param(rq, "ns");
 
@@ -317,7 +317,7 @@ static void send_table(struct http_request *rq, bool row)
     json_key(&o, "rows");
     json_open(&o, '[');
     if (row)
-        write_row(&o, k, namespace_of(rq));
+        write_row(&o, k, kube_namespace(rq));
     json_close(&o, ']');
     dialect_reply_send(rq, 200, &o);
 }
@@ -331,11 +331,11 @@ static bool wants_table(const struct http_request *rq)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-/* 1: the pod is in the list; 0: it is not; negative: replied. The pod has no labels. */
-static int selects_pod(struct http_request *rq)
+/* The pod has no labels. */
+int kube_selects_pod(struct http_request *rq)
 {
     const struct kube_field fields[] = {
-        {"metadata.name", KUBE_POD},      {"metadata.namespace", namespace_of(rq)},
+        {"metadata.name", KUBE_POD},      {"metadata.namespace", kube_namespace(rq)},
         {"spec.nodeName", NODE},          {"spec.restartPolicy", RESTART_POLICY},
         {"spec.schedulerName", ""},       {"spec.serviceAccountName", ""},
         {"spec.hostNetwork", "false"},    {"status.phase", PHASE},
@@ -366,7 +366,7 @@ void kube_pods(struct http_request *rq)
     struct json_out o;
     int pod;
 
-    if (is_watch(rq) || (pod = selects_pod(rq)) < 0)
+    if (is_watch(rq) || (pod = kube_selects_pod(rq)) < 0)
         return;
     if (wants_table(rq)) {
         send_table(rq, pod > 0);
@@ -383,7 +383,7 @@ void kube_pods(struct http_request *rq)
     json_open(&o, '[');
     if (pod > 0) {
         json_open(&o, '{');
-        write_pod(&o, k, namespace_of(rq));
+        write_pod(&o, k, kube_namespace(rq));
         json_close(&o, '}');
     }
     json_close(&o, ']');
@@ -402,6 +402,6 @@ void kube_pod(struct http_request *rq)
         return;
     }
     o = dialect_reply_open(&k->base);
-    write_pod(&o, k, namespace_of(rq));
+    write_pod(&o, k, kube_namespace(rq));
     dialect_reply_send(rq, 200, &o);
 }

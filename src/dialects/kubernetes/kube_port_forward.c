@@ -76,8 +76,10 @@ static struct forward *forward_new(struct forwards *all, const char *request, ui
 
 static void forward_free(struct forward *f)
 {
-    struct process *p = f->stream.process != NULL ? process_ref(f->stream.process) : NULL;
+    struct process *p = kube_stream_process(&f->stream);
 
+    if (p != NULL)
+        process_ref(p);
     if (f->begun)
         kube_stream_fini(&f->stream);
     if (p != NULL)

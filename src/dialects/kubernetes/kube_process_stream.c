@@ -5,86 +5,97 @@
  */
 #include "dialects/kubernetes/kube_process_stream.h"
 
-#include <stdlib.h>
-
 #include "base/limits.h"
 #include "base/mem.h"
-#include "engine/stream/lease.h"
+
+/* The connection carries it. It outlives its stream while the engine starts the process. */
+struct kube_follow {
+    struct follow follow;
+    struct call_carrier carrier;
+    struct kube_stream *stream; /* NULL: closed */
+    struct viewer_options viewer;
+};
+
+static struct kube_follow *kube_follow_of(struct follow *f)
+{
+    return list_entry(f, struct kube_follow, follow);
+}
 
 /* --- output --------------------------------------------------------------------------- */
 
-static bool on_ready(void *arg)
+static struct kube_conn *carrier_conn(const struct call_carrier *k)
 {
-    return kube_conn_ready(((struct kube_stream *)arg)->conn);
+    return list_entry(k, struct kube_follow, carrier)->stream->conn;
 }
 
-static void on_bytes(void *arg, const struct slice *s)
+static bool carrier_ready(const struct call_carrier *k)
 {
-    struct kube_stream *t = arg;
+    return kube_conn_ready(carrier_conn(k));
+}
+
+static uint64_t carrier_sent(struct call_carrier *k)
+{
+    return kube_conn_count_sent(carrier_conn(k));
+}
+
+static uint64_t carrier_received(struct call_carrier *k)
+{
+    return kube_conn_count_received(carrier_conn(k));
+}
+
+static const struct call_carrier_ops shared_ops = {.ready = carrier_ready};
+static const struct call_carrier_ops only_ops = {
+    .ready = carrier_ready,
+    .sent = carrier_sent,
+    .received = carrier_received,
+};
+
+static void follow_on_bytes(struct follow *f, const struct slice *s)
+{
+    struct kube_stream *t = kube_follow_of(f)->stream;
 
     t->ops->bytes(t, s->stream, s->bytes, s->len);
 }
 
-static uint64_t on_sent(void *arg)
+static void follow_on_gap(struct follow *f, uint64_t from, uint64_t to)
 {
-    return kube_conn_count_sent(((struct kube_stream *)arg)->conn);
-}
-
-static uint64_t on_confirmed(void *arg)
-{
-    return kube_conn_count_received(((struct kube_stream *)arg)->conn);
-}
-
-static void on_gap(void *arg, uint64_t from, uint64_t to)
-{
-    struct kube_stream *t = arg;
+    struct kube_stream *t = kube_follow_of(f)->stream;
 
     t->ops->gap(t, to - from);
 }
 
-static void on_snapshot(void *arg, uint64_t offset, size_t len)
+static void follow_on_snapshot(struct follow *f, const char *bytes, size_t len)
 {
-    (void)arg, (void)offset, (void)len;
-}
-
-static void on_snapshot_bytes(void *arg, const char *bytes, size_t len)
-{
-    struct kube_stream *t = arg;
+    struct kube_stream *t = kube_follow_of(f)->stream;
 
     t->ops->bytes(t, STREAM_TTY, bytes, len);
 }
 
-static void on_exited(void *arg, const struct exit_record *x)
+/* The owner closes the stream, now or when its Status is sent. */
+static bool follow_on_exited(struct follow *f, const struct exit_record *x)
 {
-    struct kube_stream *t = arg;
+    struct kube_stream *t = kube_follow_of(f)->stream;
 
+    t->feed.viewer = NULL;
     t->ops->ended(t, x);
+    return false;
 }
 
-#define TAP_OPS .ready = on_ready, .bytes = on_bytes, .gap = on_gap, .exited = on_exited
+#define KUBE_FOLLOW_OPS .bytes = follow_on_bytes, .gap = follow_on_gap, .exited = follow_on_exited
 
-#define TAP_RECEIPT_OPS .sent = on_sent, .confirmed = on_confirmed
-
-static const struct viewer_ops blind_ops = {TAP_OPS};
-static const struct viewer_ops plain_ops = {TAP_OPS, TAP_RECEIPT_OPS};
-static const struct viewer_ops draw_ops = {
-    TAP_OPS,
-    TAP_RECEIPT_OPS,
-    .snapshot = on_snapshot,
-    .snapshot_bytes = on_snapshot_bytes,
-};
-
-static const struct viewer_ops *viewer_ops_for(const struct kube_stream *t)
-{
-    if (t->shared)
-        return &blind_ops;
-    return t->draw ? &draw_ops : &plain_ops;
-}
+static const struct follow_ops plain_ops = {KUBE_FOLLOW_OPS};
+static const struct follow_ops draw_ops = {KUBE_FOLLOW_OPS, .snapshot_bytes = follow_on_snapshot};
 
 void kube_stream_pump(struct kube_stream *t)
 {
-    if (t->viewer != NULL)
-        viewer_pump(t->viewer);
+    if (t->follow != NULL)
+        call_room(&t->follow->follow.call);
+}
+
+void kube_stream_leave(struct kube_stream *t)
+{
+    if (t->feed.viewer != NULL)
+        viewer_leave(t->feed.viewer);
 }
 
 /* --- input ---------------------------------------------------------------------------- */
@@ -94,38 +105,29 @@ void kube_stream_pump(struct kube_stream *t)
 static size_t give(struct kube_stream *t, const char *bytes, size_t len)
 {
     struct hf_error err;
-    ssize_t n;
+    ssize_t n = t->may_type ? stdin_feed_put(&t->feed, bytes, len, &err) : -1;
 
-    if (!t->may_type)
-        return len;
-    n = len > 0 ? viewer_input(t->viewer, bytes, len, &err) : 0;
     return n < 0 ? len : (size_t)n;
-}
-
-static void wait_for_room(struct kube_stream *t)
-{
-    if (list_is_empty(&t->waiter.link)) /* otherwise it waits already */
-        process_wait_for_room(t->process, &t->waiter);
 }
 
 /* Writes the queued input, then the end of input if it was requested. True: nothing is left. */
 static bool flush(struct kube_stream *t)
 {
     struct hf_error err;
+    int rc;
 
-    if (t->viewer == NULL)
+    if (t->feed.viewer == NULL)
         return false;
-    if (t->held.len > 0)
-        buf_drop(&t->held, give(t, buf_data(&t->held), t->held.len));
-    if (t->held.len > 0) {
-        wait_for_room(t);
-        return false;
+    if (!t->may_type) {
+        buf_fini(&t->feed.held);
+        return true;
     }
-    buf_fini(&t->held);
-    if (t->eof && t->may_type)
-        (void)viewer_input_eof(t->viewer, &err);
-    t->eof = false;
-    return true;
+    rc = stdin_feed_flush(&t->feed, &err);
+    if (rc < 0) {
+        buf_fini(&t->feed.held);
+        (void)stdin_feed_flush(&t->feed, &err);
+    }
+    return rc != 0;
 }
 
 static void on_room(void *arg)
@@ -143,11 +145,11 @@ static void on_room(void *arg)
  */
 static size_t hold(struct kube_stream *t, const char *bytes, size_t len)
 {
-    size_t max = t->viewer == NULL || t->shared ? t->hold_max : 0;
-    size_t room = t->held.len < max ? max - t->held.len : 0;
+    size_t max = t->feed.viewer == NULL || t->shared ? t->hold_max : 0;
+    size_t room = t->feed.held.len < max ? max - t->feed.held.len : 0;
     size_t n = len < room ? len : room;
 
-    buf_put(&t->held, bytes, n);
+    stdin_feed_hold(&t->feed, bytes, n);
     return n;
 }
 
@@ -155,12 +157,8 @@ static size_t take(struct kube_stream *t, const char *bytes, size_t len)
 {
     size_t n = 0;
 
-    if (t->viewer != NULL && t->held.len == 0) {
+    if (t->feed.viewer != NULL && t->feed.held.len == 0)
         n = give(t, bytes, len);
-        if (n == len)
-            return n;
-        wait_for_room(t);
-    }
     return n + hold(t, bytes + n, len - n);
 }
 
@@ -169,7 +167,7 @@ size_t kube_stream_type(struct kube_stream *t, const char *bytes, size_t len, bo
     size_t n = len > 0 ? take(t, bytes, len) : 0;
 
     if (fin && n == len) {
-        t->eof = true;
+        t->feed.eof = true;
         (void)flush(t);
     }
     return n;
@@ -179,102 +177,107 @@ void kube_stream_resize(struct kube_stream *t, int64_t rows, int64_t cols)
 {
     struct hf_error err;
 
-    if (t->viewer != NULL && t->may_type)
-        (void)viewer_resize(t->viewer, rows, cols, &err);
+    if (t->feed.viewer != NULL && t->may_type)
+        (void)viewer_resize(t->feed.viewer, rows, cols, &err);
 }
 
 /* --- setup -------------------------------------------------------------------------------- */
 
-bool kube_stream_attach(struct kube_stream *t, struct process *p, const struct viewer_options *v,
-                        struct hf_error *err)
+static void kube_follow_release(struct call *c)
 {
-    struct viewer_options named = *v;
+    struct kube_follow *f = list_entry(c, struct kube_follow, follow.call);
 
-    named.name = t->conn->peer;
-    if (viewer_attach(p, &named, viewer_ops_for(t), t, &t->viewer, err) < 0)
+    follow_release(c);
+    if (f->stream != NULL)
+        f->stream->follow = NULL;
+}
+
+/* The connection ends it when the daemon drains. */
+static const struct call_kind kube_follow_kind = {
+    .release = kube_follow_release,
+    .stays = true,
+    .room = follow_room,
+};
+
+static struct kube_follow *kube_follow_new(struct kube_stream *t, const struct viewer_options *v)
+{
+    struct kube_follow *f = hf_xalloc(sizeof *f);
+
+    f->carrier.ops = t->shared ? &shared_ops : &only_ops;
+    call_adopt_carried(&f->follow.call, t->conn->call.base, &kube_follow_kind, &f->carrier);
+    f->stream = t;
+    f->viewer = *v;
+    f->viewer.name = t->conn->peer;
+    t->follow = f;
+    return f;
+}
+
+static bool follow_process(struct kube_follow *f, struct process *p, struct hf_error *err)
+{
+    const struct follow_open o = {.viewer = f->viewer};
+    struct kube_stream *t = f->stream;
+
+    if (follow_attach(&f->follow, t->draw ? &draw_ops : &plain_ops, p, &o, err) < 0) {
+        call_end(&f->follow.call);
         return false;
-    t->process = process_ref(p);
+    }
+    stdin_feed_bind(&t->feed, p);
+    t->feed.viewer = f->follow.viewer;
     return true;
 }
 
-struct tap_birth {
-    struct pending pending;
-    struct kube_stream *tap; /* NULL: already closed */
-    struct viewer_options viewer;
-};
-
-static void birth_free(struct pending *p)
+bool kube_stream_attach(struct kube_stream *t, struct process *p, const struct viewer_options *v,
+                        struct hf_error *err)
 {
-    struct tap_birth *b = list_entry(p, struct tap_birth, pending);
-
-    if (b->tap != NULL)
-        b->tap->birth = NULL;
-    pending_fini(p);
-    free(b);
+    return follow_process(kube_follow_new(t, v), p, err);
 }
-
-/* The keeper replies soon, so a drain need not cut this short. */
-static const struct pending_kind birth_kind = {.drain = NULL, .free = birth_free};
 
 static void on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
-    struct tap_birth *b = arg;
-    struct kube_stream *t = b->tap;
-    struct viewer_options v = b->viewer;
-    struct hf_error late;
+    struct kube_follow *f = arg;
+    struct kube_stream *t = f->stream;
+    struct hf_error why;
 
-    birth_free(&b->pending);
-    if (t == NULL) {
-        if (p != NULL)
+    if (t == NULL || p == NULL) {
+        call_end(&f->follow.call);
+        if (t != NULL)
+            t->ops->failed(t, err);
+        else if (p != NULL)
             process_terminate(p, -1, "detach", NULL, NULL);
-        return;
+    } else if (follow_process(f, p, &why)) {
+        on_room(t);
+    } else {
+        t->ops->failed(t, &why);
     }
-    if (p == NULL) {
-        t->ops->failed(t, err);
-        return;
-    }
-    if (!kube_stream_attach(t, p, &v, &late)) {
-        t->ops->failed(t, &late);
-        return;
-    }
-    on_room(t);
 }
 
 void kube_stream_spawn(struct kube_stream *t, const struct spawn_spec *spec,
                        const struct viewer_options *v)
 {
-    struct dialect_base *base = t->conn->base;
-    struct tap_birth *b = hf_xalloc(sizeof *b);
+    struct kube_follow *f = kube_follow_new(t, v);
     struct hf_error err;
 
-    b->tap = t;
-    b->viewer = *v;
-    pending_init(&b->pending, &base->pending, &birth_kind);
-    t->birth = b;
-    if (engine_spawn(base->engine, spec, on_spawned, b, &err) < 0)
-        on_spawned(b, NULL, &err);
+    if (engine_spawn(t->conn->call.base->engine, spec, on_spawned, f, &err) < 0)
+        on_spawned(f, NULL, &err);
 }
 
 void kube_stream_init(struct kube_stream *t, struct kube_conn *c, const struct kube_stream_ops *ops,
                       bool may_type, size_t hold_max)
 {
     *t = (struct kube_stream){.ops = ops, .conn = c, .may_type = may_type, .hold_max = hold_max};
-    list_init(&t->waiter.link);
-    t->waiter.fn = on_room;
-    t->waiter.arg = t;
+    stdin_feed_init(&t->feed, on_room, t);
 }
 
 void kube_stream_fini(struct kube_stream *t)
 {
-    struct viewer *v = t->viewer;
+    struct kube_follow *f = t->follow;
 
-    if (t->birth != NULL)
-        t->birth->tap = NULL;
-    t->birth = NULL;
-    t->viewer = NULL;
-    input_waiter_cancel(&t->waiter);
-    viewer_detach(v);
-    process_unref(t->process);
-    t->process = NULL;
-    buf_fini(&t->held);
+    stdin_feed_fini(&t->feed);
+    if (f == NULL)
+        return;
+    follow_detach(&f->follow);
+    f->stream = NULL;
+    t->follow = NULL;
+    if (f->follow.process != NULL)
+        call_end(&f->follow.call); /* otherwise the engine has yet to call back */
 }

@@ -8,11 +8,12 @@
 #ifndef HF_DIALECTS_KUBERNETES_KUBE_PROCESS_STREAM_H
 #define HF_DIALECTS_KUBERNETES_KUBE_PROCESS_STREAM_H
 
+#include "dialects/common/follow.h"
+#include "dialects/common/stdin_feed.h"
 #include "dialects/kubernetes/kube_conn.h"
-#include "engine/stream/viewer.h"
 
 struct kube_stream;
-struct tap_birth;
+struct kube_follow;
 
 /* Each callback may call kube_stream_fini(). */
 struct kube_stream_ops {
@@ -25,18 +26,21 @@ struct kube_stream_ops {
 struct kube_stream {
     const struct kube_stream_ops *ops;
     struct kube_conn *conn;
-    struct tap_birth *birth; /* while the process is being started */
-    struct process *process; /* referenced; NULL: not yet, or never */
-    struct viewer *viewer;
-    struct input_waiter waiter;
-    struct buf held; /* input for which the process has no room, or that does not exist yet */
+    struct kube_follow *follow; /* its output; NULL: not begun, or over */
+    struct stdin_feed feed;     /* has the process, and holds at most `hold_max` bytes */
     size_t hold_max;
-    bool eof, may_type;
+    bool may_type;
     /* Others share the connection: queue input even while the process exists, and count output as
      * received when it is sent. */
     bool shared;
     bool draw; /* a terminal that may be redrawn from its screen */
 };
+
+/* NULL: not yet, or never. */
+static inline struct process *kube_stream_process(const struct kube_stream *t)
+{
+    return t->feed.process;
+}
 
 void kube_stream_init(struct kube_stream *t, struct kube_conn *c, const struct kube_stream_ops *ops,
                       bool may_type, size_t hold_max);
@@ -54,6 +58,7 @@ bool kube_stream_attach(struct kube_stream *t, struct process *p, const struct v
  * follows. Unwritable input is discarded. */
 size_t kube_stream_type(struct kube_stream *t, const char *bytes, size_t len, bool fin);
 void kube_stream_resize(struct kube_stream *t, int64_t rows, int64_t cols);
-void kube_stream_pump(struct kube_stream *t); /* the connection has room again */
+void kube_stream_pump(struct kube_stream *t);  /* the connection has room again */
+void kube_stream_leave(struct kube_stream *t); /* its client has disconnected in order */
 
 #endif

@@ -194,10 +194,10 @@ static void remote_drain(struct kube_conn *c)
     char name[CONTAINER_NAME_BYTES];
     struct kube_status s;
 
-    if (r->stream.process == NULL) {
+    if (kube_stream_process(&r->stream) == NULL) {
         kube_status_failure(&s, "the daemon is shutting down; nothing was started");
     } else {
-        container_name(c->base->engine, r->stream.process, name);
+        container_name(c->call.base->engine, kube_stream_process(&r->stream), name);
         kube_status_failure(
             &s, "the daemon is shutting down; if it is replaced, attach to container %s", name);
     }
@@ -212,8 +212,7 @@ static void remote_closed(struct kube_conn *c, bool in_order)
 
     if (!in_order)
         return;
-    if (r->stream.viewer != NULL)
-        viewer_leave(r->stream.viewer);
+    kube_stream_leave(&r->stream);
     if (r->state != REMOTE_ENDED && r->exec && r->in && !r->tty)
         (void)kube_stream_type(&r->stream, "", 0, true);
 }
@@ -292,6 +291,7 @@ static void begin_exec(struct remote *r)
     spec.args = (const char *const *)r->argv + 1;
     spec.arg_count = r->argc - 1;
     spec.pty = r->tty;
+    spec.source = r->tty && r->in ? SOURCE_USER : SOURCE_AGENT;
     spec.rows = r->rows;
     spec.cols = r->cols;
     if (!r->tty)

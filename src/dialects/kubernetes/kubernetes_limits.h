@@ -24,5 +24,9 @@
 #define KUBE_STREAMS_MS 30000         /* for all streams of one exec, as in the original */
 #define KUBE_LINGER_MS 1000           /* for the client to close an SPDY connection */
 #define KUBE_REPLAY_BYTES (64 * 1024) /* of output on attach, where there is no screen */
+/* `kubectl top`: requests in progress, containers in a reply, and the time between two samples. */
+#define LIMIT_KUBE_METRICS 16
+#define LIMIT_KUBE_MEASURED LIMIT_PROCESSES
+#define KUBE_METRICS_MS 1000
 
 #endif

@@ -154,8 +154,7 @@ void mcp_call_abandon(struct mcp_call *c, bool cancelled)
     call_leave(&c->call);
 }
 
-/* The exchange precedes its calls in the list of pending requests, so the last of them may free
- * it. */
+/* The exchange precedes its calls in the dialect's list, so the last of them may free it. */
 void mcp_call_drain(struct call *call)
 {
     struct mcp_call *c = list_entry(call, struct mcp_call, call);

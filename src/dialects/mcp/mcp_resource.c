@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_resource.c - outputs and screens as resources. Layer: dialects.
+ * mcp_resource.c - outputs, screens and transcripts as resources. Layer: dialects.
  */
 #include "dialects/mcp/mcp_resource.h"
 
@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "dialects/common/process_json.h"
+#include "dialects/common/session_markdown.h"
 #include "dialects/mcp/mcp_limits.h"
 #include "dialects/mcp/mcp_screen.h"
 #include "dialects/mcp/mcp_server.h"
@@ -16,6 +17,11 @@
 
 #define SCHEME "process://"
 #define PAGE 100 /* processes on one page of the list */
+
+#define SESSION_SCHEME "session://"
+#define TRANSCRIPT "/transcript"
+#define TRANSCRIPT_TEXT "What ran in a session, with its output, as Markdown"
+#define MARKDOWN_TYPE "text/markdown"
 
 static const struct {
     const char *name, *template, *what;
@@ -55,13 +61,62 @@ struct process *resource_find(struct mcp *m, const char *uri, enum resource_kind
 
     if (resource_uri_parse(uri, kind, id) < 0) {
         hf_fail_field(err, HF_E_bad_value, "uri",
-                      "a resource is process://{id}/output or process://{id}/screen");
+                      "only process://{id}/output and process://{id}/screen are supported here");
         return NULL;
     }
     return engine_find(m->base.engine, id, err);
 }
 
+/* --- transcripts ------------------------------------------------------------------- */
+
+static bool is_session_uri(const char *uri)
+{
+    return strncmp(uri, SESSION_SCHEME, strlen(SESSION_SCHEME)) == 0;
+}
+
+static struct session *session_of(struct engine *e, const char *uri, struct hf_error *err)
+{
+    const char *id = uri + strlen(SESSION_SCHEME), *slash = strchr(id, '/');
+    char plain[RESOURCE_URI_BYTES];
+    size_t len = slash != NULL ? (size_t)(slash - id) : 0;
+
+    if (len > 0 && len < sizeof plain && strcmp(slash, TRANSCRIPT) == 0 &&
+        url_percent_decode(id, len, false, plain) > 0)
+        return session_find(e, plain, err);
+    hf_fail_field(err, HF_E_bad_value, "uri", "a session's resource is session://{id}/transcript");
+    return NULL;
+}
+
+static void write_transcripts(struct json_out *o, struct engine *e)
+{
+    struct session *s = NULL;
+
+    while ((s = session_next(e, s)) != NULL) {
+        char uri[LIMIT_TAG_BYTES + 32];
+
+        snprintf(uri, sizeof uri, SESSION_SCHEME "%s" TRANSCRIPT, session_id(s));
+        json_open(o, '{');
+        json_kstr(o, "uri", uri);
+        json_kstr(o, "name", uri + strlen(SESSION_SCHEME));
+        json_kstr(o, "title", session_id(s));
+        json_kstr(o, "description", TRANSCRIPT_TEXT);
+        json_kstr(o, "mimeType", MARKDOWN_TYPE);
+        json_close(o, '}');
+    }
+}
+
 /* --- lists ------------------------------------------------------------------------- */
+
+static void write_template(struct json_out *o, const char *uri, const char *name, const char *what,
+                           const char *type)
+{
+    json_open(o, '{');
+    json_kstr(o, "uriTemplate", uri);
+    json_kstr(o, "name", name);
+    json_kstr(o, "description", what);
+    json_kstr(o, "mimeType", type);
+    json_close(o, '}');
+}
 
 static void write_resource(struct json_out *o, const struct process_view *v,
                            enum resource_kind kind)
@@ -98,6 +153,8 @@ void resources_list(struct mcp_call *c, const json_t *params)
     }
     o = mcp_call_open(c);
     json_kopen(&o, "resources", '[');
+    if (cursor == NULL)
+        write_transcripts(&o, e);
     while (count < PAGE && (p = engine_next(e, p)) != NULL) {
         process_view(p, &v);
         write_resource(&o, &v, RESOURCE_OUTPUT);
@@ -118,14 +175,10 @@ void resources_templates(struct mcp_call *c, const json_t *params)
 
     (void)params;
     json_kopen(&o, "resourceTemplates", '[');
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        json_open(&o, '{');
-        json_kstr(&o, "uriTemplate", kinds[i].template);
-        json_kstr(&o, "name", kinds[i].name);
-        json_kstr(&o, "description", kinds[i].what);
-        json_kstr(&o, "mimeType", "text/plain");
-        json_close(&o, '}');
-    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        write_template(&o, kinds[i].template, kinds[i].name, kinds[i].what, "text/plain");
+    write_template(&o, SESSION_SCHEME "{id}" TRANSCRIPT, "transcript", TRANSCRIPT_TEXT,
+                   MARKDOWN_TYPE);
     json_close(&o, ']');
     server_write_cache(c, &o, 0);
     mcp_call_send(c, &o);
@@ -160,7 +213,8 @@ static void write_output(struct json_out *o, struct process *p, const struct pro
 /* Revisions differ in the code for a missing resource. */
 static void fail_uri(struct mcp_call *c, const struct hf_error *err)
 {
-    bool missing = err->code == HF_E_no_such_process && !c->revision->stateless;
+    bool missing = (err->code == HF_E_no_such_process || err->code == HF_E_no_such_session) &&
+                   !c->revision->stateless;
     char data[64];
 
     snprintf(data, sizeof data, "{\"code\":\"%s\"}", hf_code_name(err->code));
@@ -206,13 +260,48 @@ static void send_contents(struct mcp_call *c, struct process *p, const struct sc
     mcp_call_send(c, &o);
 }
 
+static void send_transcript(struct mcp_call *c, const char *uri)
+{
+    struct engine *e = c->call.base->engine;
+    struct hf_error err = {0};
+    struct session *s = session_of(e, uri, &err);
+    struct session_items all;
+    struct buf text = {0};
+    struct json_out o;
+
+    if (s == NULL) {
+        fail_uri(c, &err);
+        return;
+    }
+    session_items_collect(&all, e, s, SESSION_LOG_COMMANDS);
+    session_markdown(&text, session_id(s), &all);
+    session_items_fini(&all);
+    o = mcp_call_open(c);
+    json_kopen(&o, "contents", '[');
+    json_open(&o, '{');
+    json_kstr(&o, "uri", uri);
+    json_kstr(&o, "mimeType", MARKDOWN_TYPE);
+    json_key(&o, "text");
+    json_strn(&o, buf_data(&text), text.len);
+    json_close(&o, '}');
+    json_close(&o, ']');
+    buf_fini(&text);
+    server_write_cache(c, &o, 0);
+    mcp_call_send(c, &o);
+}
+
 void resources_read(struct mcp_call *c, const json_t *params)
 {
-    const char *uri;
+    const char *uri = json_string_value(json_object_get(params, "uri"));
     enum resource_kind kind = RESOURCE_OUTPUT;
-    struct process *p = decode_uri(c, params, &uri, &kind);
     struct hf_error err = {0};
+    struct process *p;
 
+    if (uri != NULL && is_session_uri(uri)) {
+        send_transcript(c, uri);
+        return;
+    }
+    p = decode_uri(c, params, &uri, &kind);
     if (p == NULL)
         return;
     if (kind != RESOURCE_SCREEN)

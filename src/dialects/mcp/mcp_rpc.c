@@ -43,7 +43,7 @@ int rpc_body_parse(struct rpc_body *b, const char *text, size_t len, struct rpc_
     if (b->count == 0)
         return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "a batch must have at least one message");
     if (b->count > LIMIT_MCP_BATCH)
-        return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "a batch may have at most %d messages",
+        return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "a batch can have at most %d messages",
                         LIMIT_MCP_BATCH);
     return 0;
 }

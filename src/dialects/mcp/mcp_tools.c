@@ -26,6 +26,9 @@ const struct tool mcp_tool_list[] = {
     {"resize", ROLE_TYPE, tool_resize},
     {"signal", ROLE_TYPE, tool_signal},
     {"stop", ROLE_OWN, tool_stop},
+    {"run_in_session", ROLE_OWN, tool_run_in_session},
+    {"list_sessions", ROLE_WATCH, tool_list_sessions},
+    {"end_session", ROLE_OWN, tool_end_session},
 };
 const size_t mcp_tool_count = sizeof mcp_tool_list / sizeof *mcp_tool_list;
 

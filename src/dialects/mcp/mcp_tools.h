@@ -44,12 +44,13 @@ void tool_write_output(struct json_out *o, struct buf *text, struct headtail *h)
 /* A last line that gives the status: "[exit code 0]". */
 void tool_put_state(struct buf *text, const struct process_view *v);
 
-tool_fn tool_run_command, tool_start_process; /* mcp_tool_run.c */
-tool_fn tool_list_processes;                  /* mcp_tool_list.c */
-tool_fn tool_read_output;                     /* mcp_tool_read.c */
-tool_fn tool_read_screen;                     /* mcp_screen.c */
-tool_fn tool_send_input;                      /* mcp_tool_input.c */
-tool_fn tool_wait_for;                        /* mcp_tool_wait.c */
-tool_fn tool_resize, tool_signal, tool_stop;  /* mcp_tool_control.c */
+tool_fn tool_run_command, tool_start_process;                      /* mcp_tool_run.c */
+tool_fn tool_list_processes;                                       /* mcp_tool_list.c */
+tool_fn tool_read_output;                                          /* mcp_tool_read.c */
+tool_fn tool_read_screen;                                          /* mcp_screen.c */
+tool_fn tool_send_input;                                           /* mcp_tool_input.c */
+tool_fn tool_wait_for;                                             /* mcp_tool_wait.c */
+tool_fn tool_resize, tool_signal, tool_stop;                       /* mcp_tool_control.c */
+tool_fn tool_run_in_session, tool_list_sessions, tool_end_session; /* mcp_tool_session.c */
 
 #endif

@@ -11,7 +11,7 @@
 
 void json_reply_process(struct http_request *rq, int status, struct process *p)
 {
-    struct json_out o = json_reply_process_open(rq, p);
+    struct json_out o = json_reply_process_open(rq, p, NULL);
 
     dialect_reply_send(rq, status, &o);
 }
@@ -48,14 +48,15 @@ uint64_t json_reply_headtail(struct native *n, struct json_out *o, const char *k
 }
 
 /* Removes the closing bracket that the writer has just appended. */
-struct json_out json_reply_process_open(const struct http_request *rq, struct process *p)
+struct json_out json_reply_process_open(const struct http_request *rq, struct process *p,
+                                        struct live_table *live)
 {
     struct buf *out = &dialect_base_of(rq)->scratch;
     struct json_out o;
 
     buf_clear(out);
     json_out_init(&o, out);
-    process_write_json(p, &o);
+    process_write_json_live(p, &o, live);
     assert(out->len > 0 && buf_data(out)[out->len - 1] == '}');
     out->len--;
     o.depth++;

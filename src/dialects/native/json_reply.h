@@ -21,7 +21,8 @@ void json_reply_text(struct json_out *o, const char *key, const char *bytes, siz
 uint64_t json_reply_headtail(struct native *n, struct json_out *o, const char *key,
                              struct headtail *h, bool base64);
 /* The process object, left open so that members can be added. */
-struct json_out json_reply_process_open(const struct http_request *rq, struct process *p);
+struct json_out json_reply_process_open(const struct http_request *rq, struct process *p,
+                                        struct live_table *live);
 
 /* Errors: the format of every refusal. Writes the members into an open object. */
 void json_write_problem(struct json_out *o, const struct hf_error *err);

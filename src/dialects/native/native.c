@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/caller.h"
+#include "dialects/common/file_op.h"
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_context.h"
 #include "dialects/native/native_handlers.h"
@@ -42,6 +43,7 @@ struct native *native_new(struct engine *e, struct auth *auth, const struct nati
     list_init(&n->spawning);
     list_init(&n->connects);
     list_init(&n->reloads);
+    file_op_end_all(e);
     return n;
 }
 

@@ -29,7 +29,7 @@ struct native *native_of(const struct http_request *rq);
 struct native *native_of_call(const struct call *c);
 
 /* For call_kind.drain_text: nothing new starts, and this has not begun. */
-#define NATIVE_CLOSED_TEXT "the daemon is shutting down and starts nothing new; reconnect"
+#define NATIVE_CLOSED_TEXT "the daemon is shutting down and accepts no new requests; reconnect"
 
 /* Counts one more waiting request: 0, or too_many_waits. */
 int native_wait_begin(struct native *n, const struct http_request *rq, struct hf_error *err);

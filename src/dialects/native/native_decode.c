@@ -18,22 +18,9 @@ struct process *native_decode_find(const struct http_request *rq, const char *re
     return http_role(rq) == ROLE_OWN ? engine_find_all(e, ref, err) : engine_find(e, ref, err);
 }
 
-bool native_decode_is_json_type(const struct http_request *rq)
-{
-    const char *type = http_header(rq, "Content-Type");
-    size_t len;
-
-    if (type == NULL)
-        return false;
-    len = strcspn(type, "; \t");
-    if (len == strlen("application/json") && strncasecmp(type, "application/json", len) == 0)
-        return true;
-    return len > 5 && strncasecmp(type + len - 5, "+json", 5) == 0;
-}
-
 int native_decode_check_json_type(const struct http_request *rq, struct hf_error *err)
 {
-    if (http_header(rq, "Content-Type") == NULL || native_decode_is_json_type(rq))
+    if (http_header(rq, "Content-Type") == NULL || dialect_is_json(rq))
         return 0;
     return hf_fail(err, HF_E_unsupported_media_type,
                    "the body must be application/json; set Content-Type to that or omit it");
@@ -82,13 +69,13 @@ int native_decode_choice(const struct http_request *rq, const char *name, const 
 int native_decode_bool(const struct http_request *rq, const char *name, bool *out,
                        struct hf_error *err)
 {
-    static const char *const names[] = {"0", "1", "false", "true", NULL};
-    int which = -1, rc = native_decode_choice(rq, name, names, &which, err);
+    const char *text = http_query(rq, name);
+    int value = text_to_bool(text);
 
-    if (rc < 0)
+    if (text != NULL && value < 0)
         return hf_fail_field(err, HF_E_bad_query, name, "\"%s\" must be 1, 0, true or false", name);
-    if (which >= 0)
-        *out = which & 1;
+    if (text != NULL)
+        *out = value;
     return 0;
 }
 

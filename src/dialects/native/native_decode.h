@@ -24,8 +24,6 @@ struct process *native_decode_find(const struct http_request *rq, const char *re
 json_t *native_decode_json(struct http_request *rq, struct hf_error *err);
 /* Absent, or JSON; anything else is unsupported_media_type. */
 int native_decode_check_json_type(const struct http_request *rq, struct hf_error *err);
-bool native_decode_is_json_type(
-    const struct http_request *rq); /* Content-Type is present and is JSON */
 
 int native_decode_i64(const struct http_request *rq, const char *name, int64_t min, int64_t max,
                       int64_t *out, struct hf_error *err);

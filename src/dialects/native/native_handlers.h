@@ -37,6 +37,7 @@ native_process_handler links_remove_handle; /* share_links.c */
 http_handler connect_handle;                /* connect.c */
 http_handler terminal_handle;               /* start_terminal.c */
 http_handler events_handle;                 /* events_sse.c */
+http_handler files_watch_handle;            /* files_watch.c */
 http_handler healthz_handle;                /* native_info.c */
 native_handler readyz_handle;               /* native_info.c */
 http_handler info_handle;                   /* native_info.c */
@@ -54,5 +55,18 @@ native_handler session_get_handle;          /* manage_sessions.c */
 native_handler session_delete_handle;       /* manage_sessions.c */
 native_handler session_run_handle;          /* run_in_session.c */
 native_handler session_transcript_handle;   /* session_transcript.c */
+native_handler file_content_get_handle;     /* file_content.c */
+native_handler file_content_put_handle;     /* file_content.c */
+native_handler file_archive_get_handle;     /* file_archive.c */
+native_handler file_archive_put_handle;     /* file_archive.c */
+native_handler file_stat_handle;            /* file_tree.c */
+native_handler file_list_handle;            /* file_tree.c */
+native_handler file_mkdir_handle;           /* file_tree.c */
+native_handler file_move_handle;            /* file_tree.c */
+native_handler file_copy_handle;            /* file_tree.c */
+native_handler file_permissions_handle;     /* file_tree.c */
+native_handler file_search_handle;          /* file_search.c */
+native_handler file_replace_handle;         /* file_search.c */
+native_handler file_delete_handle;          /* file_tree.c */
 
 #endif

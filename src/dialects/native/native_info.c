@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_handlers.h"
+#include "dialects/native/page/packed_file.h"
 
 static void reply_status(struct http_request *rq, int code, const char *status)
 {
@@ -77,9 +78,15 @@ static void write_limits(const struct native *n, struct json_out *o)
         {"session_input_bytes", LIMIT_SESSION_INPUT_BYTES},
         {"transcript_commands", SESSION_LOG_COMMANDS},
         {"transcript_bytes", LIMIT_TRANSCRIPT_BYTES},
+        {"transfers", LIMIT_TRANSFERS},
+        {"file_list", LIMIT_FILE_LIST},
+        {"file_tree", LIMIT_TREE_ENTRIES},
+        {"archive_entries", LIMIT_TAR_ENTRIES},
         {"regex_bytes", LIMIT_REGEX_BYTES},
         {"regex_states", LIMIT_REGEX_STATES},
         {"text_bytes", LIMIT_TEXT_BYTES},
+        {"file_watches", LIMIT_FILE_WATCHES},
+        {"watched_directories", LIMIT_FILE_WATCH_DIRS},
         {"duration_ms", LIMIT_DURATION_MS},
         {"terminal_size", TERMINAL_SIZE_MAX},
     };
@@ -173,10 +180,10 @@ void activity_handle(struct http_request *rq)
 
 void openapi_handle(struct http_request *rq)
 {
-    uintptr_t start = (uintptr_t)embed_openapi_json_start;
+    static struct packed_file document;
 
-    http_reply_lent(rq, 200, "application/json", embed_openapi_json_start,
-                    (size_t)((uintptr_t)embed_openapi_json_end - start));
+    packed_file_reply(rq, 200, "application/json", &document, embed_openapi_json_gz_start,
+                      embed_openapi_json_gz_end);
 }
 
 int upgrade_handle(struct http_request *rq, struct hf_error *err)

@@ -25,6 +25,13 @@ static void counter(struct buf *b, const char *name, const char *help, uint64_t 
     buf_printf(b, "holdfast_%s %llu\n", name, (unsigned long long)v);
 }
 
+static void seconds(struct buf *b, const char *name, const char *help, uint64_t us)
+{
+    head(b, name, "counter", help);
+    buf_printf(b, "holdfast_%s %llu.%06llu\n", name, (unsigned long long)(us / 1000000),
+               (unsigned long long)(us % 1000000));
+}
+
 static void write_engine(struct buf *b, const struct engine_stats *s)
 {
     head(b, "processes", "gauge", "Processes by status.");
@@ -35,6 +42,13 @@ static void write_engine(struct buf *b, const struct engine_stats *s)
     counter(b, "exited_total", "Processes that have exited.", s->exited_total);
     counter(b, "output_bytes_total", "Bytes read from processes.", s->output_bytes_total);
     counter(b, "input_bytes_total", "Bytes written to processes.", s->input_bytes_total);
+    seconds(b, "used_user_seconds_total", "User CPU time of ended processes.", s->used_user_us);
+    seconds(b, "used_system_seconds_total", "System CPU time of ended processes.",
+            s->used_system_us);
+    counter(b, "used_disk_read_bytes_total", "Bytes that ended processes read from disk.",
+            s->used_in_blocks * USAGE_BLOCK_BYTES);
+    counter(b, "used_disk_written_bytes_total", "Bytes that ended processes wrote to disk.",
+            s->used_out_blocks * USAGE_BLOCK_BYTES);
     gauge(b, "viewers", "Viewers attached to processes.", s->viewers);
     gauge(b, "journal_bytes", "Memory reserved for output.", s->journal_bytes);
     gauge(b, "history_bytes", "Disk space reserved for output.", s->history_bytes);
@@ -58,7 +72,7 @@ static void write_transport(struct buf *b, const struct http_stats *h)
     counter(b, "overloaded_total", "Requests refused and connections closed to bound held_bytes.",
             h->overloaded_total);
     counter(b, "requests_total", "Requests received.", h->requests_total);
-    head(b, "responses_total", "counter", "Answers by class of status.");
+    head(b, "responses_total", "counter", "Responses by status class.");
     for (int i = 1; i <= 5; i++)
         buf_printf(b, "holdfast_responses_total{class=\"%s\"} %llu\n", classes[i],
                    (unsigned long long)h->responses_by_class[i]);
@@ -70,7 +84,7 @@ static void write_limits(struct buf *b, const struct native *n)
 {
     const struct engine_options *e = engine_options(n->base.engine);
 
-    head(b, "limit", "gauge", "Limits that are in force.");
+    head(b, "limit", "gauge", "Limits in force.");
     buf_printf(b, "holdfast_limit{name=\"processes\"} %zu\n", e->max_processes);
     buf_printf(b, "holdfast_limit{name=\"viewers\"} %zu\n", e->max_viewers);
     buf_printf(b, "holdfast_limit{name=\"connections\"} %zu\n", n->http.max_connections);
@@ -100,7 +114,7 @@ void metrics_handle(struct http_request *rq)
     buf_printf(b, "holdfast_uptime_seconds %.3f\n",
                (double)(clock_wall_ms() - n->info.started_ms) / 1000);
     write_engine(b, &s);
-    gauge(b, "waits", "Requests that wait for something.", n->waits);
+    gauge(b, "waits", "Requests that are waiting for an event.", n->waits);
     write_transport(b, &h);
     write_limits(b, n);
     http_reply(rq, 200, METRICS_TYPE, buf_data(b), b->len);

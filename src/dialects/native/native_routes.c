@@ -12,9 +12,11 @@
 
 #define P "/v1/processes"
 #define S "/v1/sessions"
+#define F "/v1/files"
 #define ONE P "/{id}"
 #define GET HTTP_GET_M
 #define POST HTTP_POST_M
+#define PUT HTTP_PUT_M
 #define TERMINAL_QUERY CONNECT_QUERY " command args cwd user tag label session_id on_detach"
 
 /* What a handler returns becomes the reply. */
@@ -53,6 +55,19 @@ SERVE(serve, session_get)
 SERVE(serve, session_delete)
 SERVE(serve, session_run)
 SERVE(serve, session_transcript)
+SERVE(serve, file_content_get)
+SERVE(serve, file_content_put)
+SERVE(serve, file_archive_get)
+SERVE(serve, file_archive_put)
+SERVE(serve, file_stat)
+SERVE(serve, file_list)
+SERVE(serve, file_mkdir)
+SERVE(serve, file_move)
+SERVE(serve, file_copy)
+SERVE(serve, file_permissions)
+SERVE(serve, file_delete)
+SERVE(serve, file_search)
+SERVE(serve, file_replace)
 SERVE(serve_process, process_get)
 SERVE(serve_process, patch)
 SERVE(serve_process, remove)
@@ -82,11 +97,12 @@ static const struct route routes[] = {
     {GET, "/v1/token", token_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
     {POST, "/v1/reload", serve_reload, ROLE_OWN, 0, 0, NULL},
     {GET, "/v1/events", events_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " since all"},
+    {GET, "/v1/files/watch", files_watch_handle, ROLE_OWN, ROUTE_NO_BODY, 0, "path recursive user"},
 
     {POST, P, serve_create, ROLE_OWN, 0, 0, NULL},
-    {GET, P, serve_list, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " limit after"},
+    {GET, P, serve_list, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " limit after usage"},
     {POST, P "/run", serve_run, ROLE_OWN, 0, 0, NULL},
-    {GET, ONE, serve_process_get, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0, "include"},
+    {GET, ONE, serve_process_get, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0, "include usage"},
     {HTTP_PATCH_M, ONE, serve_patch, ROLE_OWN, 0, 0, NULL},
     {HTTP_DELETE_M, ONE, serve_remove, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},
     {POST, ONE "/signal", serve_signal, ROLE_TYPE, ROUTE_SCOPED, 0, NULL},
@@ -117,6 +133,23 @@ static const struct route routes[] = {
     {POST, S "/{id}/run", serve_session_run, ROLE_OWN, 0, 0, "output"},
     {GET, S "/{id}/transcript", serve_session_transcript, ROLE_WATCH, ROUTE_NO_BODY, 0,
      "limit format"},
+
+    {GET, F "/content", serve_file_content_get, ROLE_OWN, ROUTE_NO_BODY, 0, "path user"},
+    {PUT, F "/content", serve_file_content_put, ROLE_OWN, ROUTE_STREAM_BODY, LIMIT_FILE_BYTES,
+     "path user mode parents append exclusive"},
+    {GET, F "/archive", serve_file_archive_get, ROLE_OWN, ROUTE_NO_BODY, 0, "path user format"},
+    {PUT, F "/archive", serve_file_archive_put, ROLE_OWN, ROUTE_STREAM_BODY, LIMIT_FILE_BYTES,
+     "path user format"},
+    {GET, F "/stat", serve_file_stat, ROLE_OWN, ROUTE_NO_BODY, 0, "path user"},
+    {GET, F "/list", serve_file_list, ROLE_OWN, ROUTE_NO_BODY, 0, "path user depth limit"},
+    {POST, F "/mkdir", serve_file_mkdir, ROLE_OWN, 0, 0, NULL},
+    {POST, F "/move", serve_file_move, ROLE_OWN, 0, 0, NULL},
+    {POST, F "/copy", serve_file_copy, ROLE_OWN, 0, 0, NULL},
+    {POST, F "/permissions", serve_file_permissions, ROLE_OWN, 0, 0, NULL},
+    {GET, F "/search", serve_file_search, ROLE_OWN, ROUTE_NO_BODY, 0,
+     "path user name text regex case depth limit"},
+    {POST, F "/replace", serve_file_replace, ROLE_OWN, 0, 0, NULL},
+    {HTTP_DELETE_M, F, serve_file_delete, ROLE_OWN, ROUTE_NO_BODY, 0, "path user recursive"},
 };
 
 const struct route_group native_route_groups[] = {

@@ -124,9 +124,18 @@ int oc_pty_change_decode(struct oc_pty_change *c, const json_t *body, struct hf_
 int oc_session_request_decode(struct oc_session_request *a, const json_t *body,
                               struct hf_error *err)
 {
+    const json_t *time = json_object_get(body, "time"), *v = json_object_get(time, "archived");
     int rc = take_text(body, "title", false, &a->title, err);
 
-    return rc < 0 ? rc : take_text(body, "parentID", false, &a->parent, err);
+    if (rc < 0 || (rc = take_text(body, "parentID", false, &a->parent, err)) < 0)
+        return rc;
+    if (time != NULL && !json_is_object(time))
+        return refuse(err, "time", "Expected object");
+    if (v != NULL && !json_is_integer(v))
+        return refuse(err, "time", "Expected a number for \"archived\"");
+    if (v != NULL)
+        a->archived_ms = json_integer_value(v);
+    return 0;
 }
 
 static int take_message_id(struct oc_order *w, const json_t *body, struct hf_error *err)

@@ -31,6 +31,7 @@ int oc_pty_change_decode(struct oc_pty_change *c, const json_t *body, struct hf_
 /* POST and PATCH of a session; absent members are left unchanged. */
 struct oc_session_request {
     const char *title, *parent;
+    int64_t archived_ms; /* 0: not archived */
 };
 int oc_session_request_decode(struct oc_session_request *a, const json_t *body,
                               struct hf_error *err);

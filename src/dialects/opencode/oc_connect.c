@@ -155,7 +155,6 @@ static void attach(struct http_request *rq, struct process *p)
             },
         .ops = &ops,
         .user = a,
-        .pending = &oc_of(rq)->base.pending,
         .text_max = LIMIT_OC_INPUT_BYTES,
     };
     struct hf_error err;
@@ -167,6 +166,8 @@ static void attach(struct http_request *rq, struct process *p)
         http_reply_error(rq, &err);
 }
 
+/* A PTY that does not exist is a 404 whether or not the request is for a WebSocket, so the HTTP
+ * layer does not check that. */
 void oc_pty_connect(struct http_request *rq)
 {
     struct process *p = oc_process(rq);
@@ -174,6 +175,10 @@ void oc_pty_connect(struct http_request *rq)
 
     if (p == NULL)
         return;
+    if (!http_is_websocket(rq) || !ws_version_is_ours(rq) || !ws_key_is_valid(rq)) {
+        http_reply_empty(rq, 400);
+        return;
+    }
     process_view(p, &v);
     if (http_query(rq, "ticket") != NULL && !oc_ticket_spend(rq, v.id))
         http_reply_empty(rq, 403);

@@ -33,7 +33,7 @@ void oc_publish_pty(struct oc *oc, const char *type, struct process *p)
     process_view(p, &v);
     o = oc_event(oc, type);
     json_key(&o, "info");
-    oc_write_pty(&o, p);
+    oc_write_pty(&o, p, strcmp(type, "pty.created") == 0);
     send_for_process(oc, &o, &v);
 }
 
@@ -347,12 +347,18 @@ static void on_shell_command(struct oc *oc, struct session *s, bool began)
     oc_command_fini(&c);
 }
 
-/* The process no longer exists; the event has what remains of it. */
+/* If the event is read late, it has what remains of the session. */
 static void on_session_deleted(struct oc *oc, const json_t *session, const char *id)
 {
+    struct session *s = session_find_deleted(oc->base.engine, id);
     const char *cwd = json_string_value(json_object_get(session, "cwd"));
-    struct json_out o = session_event(oc, "session.deleted", id);
+    struct json_out o;
 
+    if (s != NULL) {
+        oc_publish_session(oc, "session.deleted", s);
+        return;
+    }
+    o = session_event(oc, "session.deleted", id);
     json_kopen(&o, "info", '{');
     json_kstr(&o, "id", id);
     json_kstr(&o, "projectID", "global");

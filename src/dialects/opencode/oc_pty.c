@@ -63,12 +63,14 @@ static void write_title(struct json_out *o, const struct process_view *v, const 
     json_kstr(o, "title", v->label != NULL && v->label[0] != '\0' ? v->label : title);
 }
 
-void oc_write_pty(struct json_out *o, struct process *p)
+void oc_write_pty(struct json_out *o, struct process *p, bool created)
 {
     struct process_view v;
+    bool running;
     char id[OC_ID_BYTES];
 
     process_view(p, &v);
+    running = v.running || created;
     oc_pty_id(&v, id);
     json_open(o, '{');
     json_kstr(o, "id", id);
@@ -79,9 +81,9 @@ void oc_write_pty(struct json_out *o, struct process *p)
         json_str(o, v.args[i]);
     json_close(o, ']');
     json_kstr(o, "cwd", v.cwd != NULL ? v.cwd : "");
-    json_kstr(o, "status", v.running ? "running" : "exited");
+    json_kstr(o, "status", running ? "running" : "exited");
     json_kint(o, "pid", v.pid);
-    if (!v.running && v.exit->exit_code >= 0)
+    if (!running && v.exit->exit_code >= 0)
         json_kint(o, "exitCode", v.exit->exit_code);
     json_close(o, '}');
 }
@@ -118,7 +120,7 @@ static void reply_pty(struct http_request *rq, struct process *p)
     struct json_out o = oc_reply_open(rq);
 
     data_open(rq, &o);
-    oc_write_pty(&o, p);
+    oc_write_pty(&o, p, false);
     data_send(rq, &o);
 }
 
@@ -137,7 +139,7 @@ void oc_pty_list(struct http_request *rq)
 
         process_view(p, &v);
         if (v.pty && (v.running || oc_is_api(rq)) && oc_is_visible(&v, directory))
-            oc_write_pty(&o, p);
+            oc_write_pty(&o, p, false);
     }
     json_close(&o, ']');
     data_send(rq, &o);
@@ -209,8 +211,7 @@ static void set_defaults(struct oc_pty_request *a, const char *directory, char *
 void oc_pty_create(struct http_request *rq)
 {
     json_auto_t *body = oc_body(rq, true); /* create({}) of the SDK sends none */
-    struct dialect_base *b = dialect_base_of(rq);
-    const struct start_call_options o = {.pending = &b->pending, .done = creation_done};
+    const struct start_call_options o = {.done = creation_done};
     char shell[PATH_MAX], directory[PATH_MAX];
     struct buf metadata = {0};
     struct oc_pty_request a;
@@ -226,7 +227,7 @@ void oc_pty_create(struct http_request *rq)
         json_kstr(&m, "directory", oc_directory(rq, directory));
         a.spec.metadata_json = oc_meta_close(&m);
         set_defaults(&a, directory, shell);
-        start_call_begin(rq, b->engine, &a.spec, &o);
+        start_call_begin(rq, &a.spec, &o);
     }
     oc_pty_request_fini(&a);
     buf_fini(&metadata);
@@ -242,7 +243,7 @@ static int update(struct process *p, const json_t *body, struct hf_error *err)
 
     if (rc == 0 && c.sized && process_is_running(p))
         rc = process_resize(p, c.rows, c.cols, "api", err);
-    if (rc < 0 || c.title == NULL)
+    if (rc < 0 || c.title == NULL || c.title[0] == '\0')
         return rc;
     return process_patch(p, &(struct process_patch){.label = c.title}, err);
 }

@@ -73,12 +73,19 @@ void oc_invalid(struct http_request *rq, int status, const char *kind, const cha
         oc_named(rq, status, "BadRequest", message, kind);
 }
 
+static bool is_connect(const struct http_request *rq)
+{
+    const char *last = strrchr(http_path(rq), '/');
+
+    return http_is_websocket(rq) || (last != NULL && strcmp(last, "/connect") == 0);
+}
+
 static void unknown_pty(struct http_request *rq)
 {
     const char *id = http_param(rq, "id");
     char text[200];
 
-    if (http_is_websocket(rq)) {
+    if (is_connect(rq)) {
         http_reply_empty(rq, 404);
         return;
     }

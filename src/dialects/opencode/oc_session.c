@@ -2,11 +2,13 @@
 /*
  * oc_session.c - sessions: their JSON, create, list, get, rename, delete, status. Layer: dialects.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "dialects/opencode/oc_body_decode.h"
 #include "dialects/opencode/opencode.h"
 
@@ -59,19 +61,30 @@ static int64_t updated_ms(const struct oc *oc, struct session *s)
     return last;
 }
 
-static void write_title(struct json_out *o, struct session *s, const json_t *meta)
+static int64_t archived_ms(const json_t *meta)
+{
+    return json_integer_value(json_object_get(meta, "archived"));
+}
+
+#define TITLE_BYTES 64
+
+/* Its own, or the usual one, written to `text`. */
+static const char *title_of(struct session *s, const json_t *meta, char text[TITLE_BYTES])
 {
     const char *title = oc_meta_text(meta, "title");
-    char text[64] = "New session - ";
 
+    if (title != NULL)
+        return title;
+    snprintf(text, TITLE_BYTES, "New session - ");
     clock_rfc3339(session_created_ms(s), text + strlen(text));
-    json_kstr(o, "title", title != NULL ? title : text);
+    return text;
 }
 
 void oc_write_session(struct json_out *o, struct oc *oc, struct session *s)
 {
     const char *id = session_id(s), *directory = oc_session_directory(oc, s);
     json_auto_t *meta = oc_meta(session_metadata(s));
+    char title[TITLE_BYTES];
     size_t len = strlen(id);
 
     json_open(o, '{');
@@ -83,11 +96,13 @@ void oc_write_session(struct json_out *o, struct oc *oc, struct session *s)
     if (oc_meta_text(meta, "parentID") != NULL)
         json_kstr(o, "parentID", oc_meta_text(meta, "parentID"));
     oc_write_tokens(o);
-    write_title(o, s, meta);
+    json_kstr(o, "title", title_of(s, meta, title));
     json_kstr(o, "version", OC_VERSION);
     json_kopen(o, "time", '{');
     json_kint(o, "created", session_created_ms(s));
     json_kint(o, "updated", updated_ms(oc, s));
+    if (archived_ms(meta) > 0)
+        json_kint(o, "archived", archived_ms(meta));
     json_close(o, '}');
     json_close(o, '}');
 }
@@ -115,10 +130,13 @@ static void creation_done(void *arg, struct session *s, const struct hf_error *e
         http_reply_error(rq, err);
 }
 
-static const char *put_metadata(struct buf *out, const char *title, const char *parent)
+static const char *put_metadata(struct buf *out, const char *title, const char *parent,
+                                int64_t archived)
 {
     struct json_out o = oc_meta_open(out);
 
+    if (archived > 0)
+        json_kint(&o, "archived", archived);
     if (title != NULL)
         json_kstr(&o, "title", title);
     if (parent != NULL)
@@ -144,7 +162,7 @@ void oc_session_create(struct http_request *rq)
     }
     oc_new_id("ses", true, id);
     spec.cwd = oc_directory(rq, directory);
-    spec.metadata = put_metadata(&metadata, a.title, a.parent);
+    spec.metadata = put_metadata(&metadata, a.title, a.parent, 0);
     c = call_begin(rq, &creation_kind, sizeof *c);
     if (session_create(oc_of(rq)->base.engine, &spec, creation_done, c, &err) < 0)
         creation_done(c, NULL, &err);
@@ -153,35 +171,94 @@ void oc_session_create(struct http_request *rq)
 
 /* --- get and list -------------------------------------------------------------------------- */
 
-static void write_list(struct http_request *rq, int64_t limit, const char *directory,
-                       const char *parent)
+/* Which sessions are listed. NULL, 0 and false: no such condition. */
+struct wish {
+    const char *directory, *parent, *search, *path;
+    int64_t limit, start_ms;
+    bool roots;
+};
+
+static bool is_below(const char *path, const char *top)
+{
+    size_t len = strlen(top);
+
+    return strncmp(path, top, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+static bool is_wished(const struct oc *oc, struct session *s, const struct wish *w)
+{
+    json_auto_t *meta = oc_meta(session_metadata(s));
+    const char *directory = oc_session_directory(oc, s), *parent = oc_meta_text(meta, "parentID");
+    char title[TITLE_BYTES];
+
+    return (w->directory == NULL || strcmp(w->directory, directory) == 0) &&
+           (w->path == NULL || is_below(directory + (directory[0] == '/'), w->path)) &&
+           (w->parent == NULL || (parent != NULL && strcmp(parent, w->parent) == 0)) &&
+           (!w->roots || parent == NULL) &&
+           (w->search == NULL || strcasestr(title_of(s, meta, title), w->search) != NULL) &&
+           (w->start_ms == 0 || updated_ms(oc, s) >= w->start_ms);
+}
+
+static void write_list(struct http_request *rq, const struct wish *w)
 {
     struct oc *oc = oc_of(rq);
     struct json_out o = oc_reply_open(rq);
     struct session *s = NULL;
+    int64_t left = w->limit;
 
     json_open(&o, '[');
-    while (limit > 0 && (s = session_next(oc->base.engine, s)) != NULL) {
-        json_auto_t *meta = oc_meta(session_metadata(s));
-        const char *own = oc_meta_text(meta, "parentID");
-
-        if ((directory != NULL && strcmp(directory, oc_session_directory(oc, s)) != 0) ||
-            (parent != NULL && (own == NULL || strcmp(own, parent) != 0)))
+    while (left > 0 && (s = session_next(oc->base.engine, s)) != NULL) {
+        if (!is_wished(oc, s, w))
             continue;
         oc_write_session(&o, oc, s);
-        limit--;
+        left--;
     }
     json_close(&o, ']');
     oc_send(rq, &o);
 }
 
+/* False: replied. */
+static bool flag(struct http_request *rq, const char *name, bool *out)
+{
+    const char *text = http_query(rq, name);
+    char message[120];
+
+    *out = text_to_bool(text) == 1;
+    if (text == NULL || text_to_bool(text) >= 0)
+        return true;
+    snprintf(message, sizeof message, "Expected \"true\" | \"false\", got \"%.40s\"\n  at [\"%s\"]",
+             text, name);
+    oc_invalid(rq, 400, "Query", message);
+    return false;
+}
+
+static bool start_of(struct http_request *rq, int64_t *out)
+{
+    const char *text = http_query(rq, "start");
+
+    if (text == NULL || text_to_i64(text, 0, INT64_MAX, out))
+        return true;
+    oc_invalid(rq, 400, "Query", "Expected a number\n  at [\"start\"]");
+    return false;
+}
+
+/* Archived sessions are listed among the others, as in the original. A path or the scope "project"
+ * replaces the directory: there is one project. */
 void oc_session_list(struct http_request *rq)
 {
+    const char *path = http_query(rq, "path"), *scope = http_query(rq, "scope");
+    struct wish w = {.limit = INT32_MAX, .search = http_query(rq, "search")};
     char directory[PATH_MAX];
-    int64_t limit = INT32_MAX;
+    bool archived;
 
-    if (oc_limit(rq, &limit))
-        write_list(rq, limit, oc_names_directory(rq) ? oc_directory(rq, directory) : NULL, NULL);
+    if (!oc_limit(rq, &w.limit) || !flag(rq, "roots", &w.roots) ||
+        !flag(rq, "archived", &archived) || !start_of(rq, &w.start_ms))
+        return;
+    if (path != NULL)
+        w.path = path[0] != '\0' ? path : NULL;
+    else if (oc_names_directory(rq) && (scope == NULL || strcmp(scope, "project") != 0))
+        w.directory = oc_directory(rq, directory);
+    write_list(rq, &w);
 }
 
 void oc_session_children(struct http_request *rq)
@@ -189,7 +266,7 @@ void oc_session_children(struct http_request *rq)
     struct session *s = oc_session(rq);
 
     if (s != NULL)
-        write_list(rq, INT32_MAX, NULL, session_id(s));
+        write_list(rq, &(struct wish){.limit = INT32_MAX, .parent = session_id(s)});
 }
 
 void oc_session_get(struct http_request *rq)
@@ -223,7 +300,8 @@ void oc_session_update(struct http_request *rq)
     struct session *s = oc_session(rq);
     json_auto_t *body = s == NULL ? NULL : oc_body(rq, false);
     json_auto_t *meta = s == NULL ? NULL : oc_meta(session_metadata(s));
-    struct oc_session_request a = {.title = oc_meta_text(meta, "title")};
+    struct oc_session_request a = {.title = oc_meta_text(meta, "title"),
+                                   .archived_ms = archived_ms(meta)};
     struct buf metadata = {0};
     struct hf_error err;
     const char *text;
@@ -233,7 +311,7 @@ void oc_session_update(struct http_request *rq)
         return;
     rc = oc_session_request_decode(&a, body, &err);
     /* The parent never changes. */
-    text = put_metadata(&metadata, a.title, oc_meta_text(meta, "parentID"));
+    text = put_metadata(&metadata, a.title, oc_meta_text(meta, "parentID"), a.archived_ms);
     if (rc < 0 || session_set_metadata(s, text, &err) < 0) {
         http_reply_error(rq, &err);
     } else {
@@ -247,6 +325,13 @@ void oc_session_update(struct http_request *rq)
 
 struct deletion {
     struct call call;
+    size_t left;              /* sessions that are still being deleted */
+    struct deletion_of *each; /* the session, then its children, and theirs */
+    size_t count;
+};
+
+struct deletion_of {
+    struct deletion *deletion;
     struct session *session; /* NULL: it is deleted */
 };
 
@@ -254,8 +339,10 @@ static void deletion_release(struct call *c)
 {
     struct deletion *d = list_entry(c, struct deletion, call);
 
-    if (d->session != NULL)
-        session_delete_leave(d->session, d);
+    for (size_t i = 0; i < d->count; i++)
+        if (d->each[i].session != NULL)
+            session_delete_leave(d->each[i].session, &d->each[i]);
+    free(d->each);
 }
 
 /* Termination may outlast the shutdown. It continues under the next worker. */
@@ -267,16 +354,42 @@ static const struct call_kind deletion_kind = {
 
 static void deletion_done(void *arg, const struct survivors *v, size_t ended)
 {
-    struct deletion *d = arg;
+    struct deletion_of *of = arg;
+    struct deletion *d = of->deletion;
     struct http_request *rq;
 
     (void)v, (void)ended;
-    d->session = NULL;
+    of->session = NULL;
+    if (--d->left > 0)
+        return;
     rq = call_end(&d->call);
     if (rq != NULL)
         oc_send_json(rq, "true");
 }
 
+static void deletion_add(struct deletion *d, struct session *s)
+{
+    for (size_t i = 0; i < d->count; i++)
+        if (d->each[i].session == s)
+            return;
+    d->each = hf_xrealloc(d->each, (d->count + 1) * sizeof *d->each);
+    d->each[d->count++] = (struct deletion_of){d, s};
+}
+
+static void deletion_add_children(struct deletion *d, struct engine *e, const char *parent)
+{
+    struct session *s = NULL;
+
+    while ((s = session_next(e, s)) != NULL) {
+        json_auto_t *meta = oc_meta(session_metadata(s));
+        const char *own = oc_meta_text(meta, "parentID");
+
+        if (own != NULL && strcmp(own, parent) == 0)
+            deletion_add(d, s);
+    }
+}
+
+/* Children first, so that their events come first where nothing of them is left to terminate. */
 void oc_session_delete(struct http_request *rq)
 {
     struct session *s = oc_session(rq);
@@ -285,6 +398,10 @@ void oc_session_delete(struct http_request *rq)
     if (s == NULL)
         return;
     d = call_begin(rq, &deletion_kind, sizeof *d);
-    d->session = s;
-    session_delete(s, -1, deletion_done, d);
+    deletion_add(d, s);
+    for (size_t i = 0; i < d->count; i++)
+        deletion_add_children(d, oc_of(rq)->base.engine, session_id(d->each[i].session));
+    d->left = d->count;
+    for (size_t i = d->count; i-- > 0;)
+        session_delete(d->each[i].session, -1, deletion_done, &d->each[i]);
 }

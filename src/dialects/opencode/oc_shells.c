@@ -80,7 +80,7 @@ static void write_shell(struct json_out *o, const char *path)
     json_open(o, '{');
     json_kstr(o, "path", path);
     json_kstr(o, "name", base_name(path));
-    json_kbool(o, "acceptable", oc_is_shell(path));
+    json_kbool(o, "acceptable", !oc_is_fish(path) && strcmp(base_name(path), "nu") != 0);
     json_close(o, '}');
 }
 

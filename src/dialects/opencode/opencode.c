@@ -33,6 +33,10 @@ FIXED(health, "{\"healthy\":true,\"version\":\"" OC_VERSION "\"}")
 FIXED(api_health, "{\"healthy\":true}")
 FIXED(empty_object, "{}")
 FIXED(empty_list, "[]")
+FIXED(no_branch, "{\"branch\":null,\"default_branch\":null}")
+FIXED(provider_list, "{\"all\":[],\"default\":{},\"connected\":[]}")
+FIXED(capabilities, "{\"backgroundSubagents\":false}")
+FIXED(console_state, "{\"consoleManagedProviders\":[],\"switchableOrgCount\":0}")
 FIXED(project, PROJECT)
 FIXED(projects, "[" PROJECT "]")
 FIXED(providers, "{\"providers\":[],\"default\":{}}")
@@ -68,6 +72,7 @@ static void paths(struct http_request *rq)
 
 static const struct route routes[] = {
     GET("/global/health", health),
+    GET("/global/health/", health),
     GET("/global/event", oc_events),
     GET("/global/config", empty_object),
     GET("/event", oc_events),
@@ -78,12 +83,29 @@ static const struct route routes[] = {
     GET("/config/providers", providers),
     GET("/agent", agents),
     GET("/command", empty_list),
-    GET("/vcs", empty_object),
+    GET("/vcs", no_branch),
+    /* What its terminal application reads at the start; as where nothing is configured. */
+    GET("/provider", provider_list),
+    GET("/provider/auth", empty_object),
+    GET("/experimental/capabilities", capabilities),
+    GET("/experimental/console", console_state),
+    GET("/experimental/resource", empty_object),
+    GET("/experimental/workspace", empty_list),
+    GET("/experimental/workspace/status", empty_list),
+    GET("/lsp", empty_list),
+    GET("/mcp", empty_object),
+    GET("/formatter", empty_list),
+    GET("/skill", empty_list),
+    GET("/permission", empty_list),
+    GET("/question", empty_list),
+    GET("/session/{id}/diff", empty_list),
     ACT(HTTP_POST_M, "/instance/dispose", oc_dispose, ROLE_OWN),
     GET("/pty/shells", oc_shells),
     GET("/api/health", api_health),
     GET("/session", oc_session_list),
+    GET("/session/", oc_session_list),
     ACT(HTTP_POST_M, "/session", oc_session_create, ROLE_OWN),
+    ACT(HTTP_POST_M, "/session/", oc_session_create, ROLE_OWN),
     GET("/session/status", oc_session_status),
     GET("/session/{id}", oc_session_get),
     ACT(HTTP_PATCH_M, "/session/{id}", oc_session_update, ROLE_OWN),
@@ -100,13 +122,14 @@ static const struct route routes[] = {
 /* The same on both surfaces. */
 static const struct route pty_routes[] = {
     GET("/pty", oc_pty_list),
+    GET("/pty/", oc_pty_list),
     ACT(HTTP_POST_M, "/pty", oc_pty_create, ROLE_OWN),
+    ACT(HTTP_POST_M, "/pty/", oc_pty_create, ROLE_OWN),
     GET("/pty/{id}", oc_pty_get),
     ACT(HTTP_PUT_M, "/pty/{id}", oc_pty_update, ROLE_TYPE),
     ACT(HTTP_DELETE_M, "/pty/{id}", oc_pty_remove, ROLE_OWN),
     ACT(HTTP_POST_M, "/pty/{id}/connect-token", oc_pty_token, ROLE_WATCH),
-    BRACES(HTTP_GET_M, "/pty/{id}/connect", oc_pty_connect, ROLE_WATCH,
-           ROUTE_UPGRADE | ROUTE_ANY_QUERY, 0, NULL),
+    GET("/pty/{id}/connect", oc_pty_connect),
 };
 
 static const struct auth_ways ways = {

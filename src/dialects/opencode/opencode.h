@@ -116,7 +116,8 @@ const char *oc_meta_close(struct json_out *o);
 /* Its directory; NULL: not created here, visible in all. Borrowed from the tree. */
 const char *oc_meta_text(const json_t *meta, const char *key);
 bool oc_is_visible(const struct process_view *v, const char *directory);
-void oc_write_pty(struct json_out *o, struct process *p);
+/* created: as it was then, that is, running. */
+void oc_write_pty(struct json_out *o, struct process *p, bool created);
 
 /* --- oc_bus.c: events to all listeners ------------------------------------------------------ */
 bool oc_is_heard(const struct oc *oc);

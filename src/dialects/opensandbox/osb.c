@@ -9,6 +9,7 @@
 #include "dialects/opensandbox/osb.h"
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "dialects/opensandbox/osb_terminal.h"
 
 #define ALL_METHODS (HTTP_GET_M | HTTP_POST_M | HTTP_PUT_M | HTTP_PATCH_M | HTTP_DELETE_M)
@@ -30,7 +31,7 @@ static void no_isolation(struct http_request *rq)
 
 static void not_supported(struct http_request *rq)
 {
-    osb_refuse(rq, 501, "NOT_SUPPORTED", "only processes and terminals are served here");
+    osb_refuse(rq, 501, "NOT_SUPPORTED", "this call is not supported");
 }
 
 /* The worker may not open connections, so that an attacker who controls it cannot either. */
@@ -40,6 +41,23 @@ static void no_proxy(struct http_request *rq)
                "the daemon proxies only to itself (port 44772); other ports are reached "
                "directly, or through holdfast gateway");
 }
+
+/* Calls for files; also below /v1/filesystem/{uid}/{gid}, with the rights of that user. */
+static const struct route files[] = {
+    {HTTP_GET_M, "/files/info", osb_files_info, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/files/download", osb_files_download, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/files/upload", osb_files_upload, ROLE_OWN, ROUTE_ANY_QUERY | ROUTE_STREAM_BODY,
+     LIMIT_FILE_BYTES, NULL},
+    {HTTP_POST_M, "/files/mv", osb_files_move, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/files/permissions", osb_files_permissions, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/files/replace", osb_files_replace, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/files/search", osb_files_search, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_DELETE_M, "/files", osb_files_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/directories/list", osb_directories_list, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/directories", osb_directories_post, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_DELETE_M, "/directories", osb_directories_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+};
+#define FILES (sizeof files / sizeof *files)
 
 /* execd's routes; each is served below every prefix. */
 static const struct route execd[] = {
@@ -57,14 +75,12 @@ static const struct route execd[] = {
     {HTTP_GET_M, "/pty/{id}", osb_pty_get, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_DELETE_M, "/pty/{id}", osb_pty_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_GET_M, "/pty/{id}/ws", osb_pty_ws, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/ws/session/{id}", osb_pty_ws, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_GET_M, "/terminal", osb_terminal, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_GET_M, "/metrics", osb_metrics, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_GET_M, "/metrics/watch", osb_metrics_watch, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_GET_M, "/v1/isolated/capabilities", no_isolation, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
     {ALL_METHODS, "/v1/isolated", not_supported, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0,
-     NULL},
-    {ALL_METHODS, "/files", not_supported, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
-    {ALL_METHODS, "/directories", not_supported, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0,
      NULL},
     {ALL_METHODS, "/code", not_supported, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
 };
@@ -77,6 +93,8 @@ static const struct route plane[] = {
     {HTTP_GET_M, "/v1/sandboxes/{sandbox}", osb_sandbox_get, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_DELETE_M, "/v1/sandboxes/{sandbox}", osb_sandbox_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0,
      NULL},
+    {HTTP_PATCH_M, "/v1/sandboxes/{sandbox}/metadata", osb_sandbox_patch, ROLE_OWN, ROUTE_ANY_QUERY,
+     0, NULL},
     {HTTP_GET_M, "/v1/sandboxes/{sandbox}/endpoints/{port}", osb_sandbox_endpoint, ROLE_WATCH,
      ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_POST_M, "/v1/metrics/events", osb_lifecycle_metrics, ROLE_WATCH, ROUTE_ANY_QUERY, 0,
@@ -91,11 +109,21 @@ static const struct route plane[] = {
 };
 #define PLANE (sizeof plane / sizeof *plane)
 
+#define AS_USER "/v1/filesystem/{uid}/{gid}"
+
 static const struct route_group groups[] = {
     {"", execd, EXECD},
     {"/proxy/44772", execd, EXECD},
     {"/sandboxes/{sandbox}/proxy/44772", execd, EXECD},
     {"/v1/sandboxes/{sandbox}/proxy/44772", execd, EXECD},
+    {"", files, FILES},
+    {"/proxy/44772", files, FILES},
+    {"/sandboxes/{sandbox}/proxy/44772", files, FILES},
+    {"/v1/sandboxes/{sandbox}/proxy/44772", files, FILES},
+    {AS_USER, files, FILES},
+    {"/proxy/44772" AS_USER, files, FILES},
+    {"/sandboxes/{sandbox}/proxy/44772" AS_USER, files, FILES},
+    {"/v1/sandboxes/{sandbox}/proxy/44772" AS_USER, files, FILES},
     {"", plane, PLANE},
     {NULL, NULL, 0},
 };
@@ -118,6 +146,7 @@ static void osb_fini(struct dialect_base *b)
 {
     struct osb *o = (struct osb *)b;
 
+    buf_fini(&o->env);
     while (!list_is_empty(&o->terminals)) /* those that were still being opened */
         osb_terminal_free(list_entry(o->terminals.next, struct osb_terminal, link));
 }

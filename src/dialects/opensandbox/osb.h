@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "dialects/common/call.h"
 #include "dialects/common/dialect_base.h"
+#include "dialects/common/machine_load.h"
 
 extern const struct dialect opensandbox_dialect;
 
@@ -21,17 +22,12 @@ extern const struct dialect opensandbox_dialect;
 #define OSB_JSON "application/json; charset=utf-8"
 #define OSB_TEXT "text/plain; charset=utf-8"
 
-/* A sample of the processor's counters; osb_metrics.c. */
-struct osb_load {
-    uint64_t busy, total;
-    uint64_t at_ms; /* monotonic; 0: never sampled */
-};
-
 struct osb {
     struct dialect_base base;
-    struct list terminals; /* struct osb_terminal: open or being opened */
-    struct osb_load load;
+    struct list terminals;   /* struct osb_terminal: open or being opened */
+    struct machine_cpu load; /* the last sample; osb_metrics.c */
     int64_t began_wall_ms;
+    struct buf env; /* variables for what the current request starts; osb_env.c */
 };
 
 static inline struct osb *osb_of(const struct http_request *rq)
@@ -78,9 +74,21 @@ void osb_pty_ws(struct http_request *rq);
 void osb_terminal(struct http_request *rq);
 void osb_metrics(struct http_request *rq);
 void osb_metrics_watch(struct http_request *rq);
+void osb_files_info(struct http_request *rq);
+void osb_files_delete(struct http_request *rq);
+void osb_files_permissions(struct http_request *rq);
+void osb_files_move(struct http_request *rq);
+void osb_files_replace(struct http_request *rq);
+void osb_files_search(struct http_request *rq);
+void osb_files_download(struct http_request *rq);
+void osb_files_upload(struct http_request *rq);
+void osb_directories_list(struct http_request *rq);
+void osb_directories_post(struct http_request *rq);
+void osb_directories_delete(struct http_request *rq);
 void osb_sandbox_create(struct http_request *rq);
 void osb_sandbox_list(struct http_request *rq);
 void osb_sandbox_get(struct http_request *rq);
+void osb_sandbox_patch(struct http_request *rq);
 void osb_sandbox_delete(struct http_request *rq);
 void osb_sandbox_endpoint(struct http_request *rq);
 void osb_lifecycle_metrics(struct http_request *rq);

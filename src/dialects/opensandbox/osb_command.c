@@ -12,7 +12,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/follow.h"
+#include "dialects/common/uuid.h"
 #include "dialects/opensandbox/osb_decode.h"
+#include "dialects/opensandbox/osb_env.h"
 #include "dialects/opensandbox/osb_event_feed.h"
 #include "transport/sse.h"
 
@@ -81,7 +83,7 @@ static void command_stream(struct http_request *rq, struct process *p, uint64_t 
     struct hf_error err;
 
     o.viewer.offset = osb_eid_offset(after) < first ? osb_eid_offset(after) : first;
-    osb_feed_init(&c->feed, dialect_base_of(rq), began_ms);
+    osb_feed_init(&c->feed, rq, began_ms);
     c->feed.at = o.viewer.offset;
     osb_feed_resume(&c->feed, after);
     if (follow_begin(&c->follow, &command_ops, rq, p, &o, &err) < 0) {
@@ -112,13 +114,34 @@ static void starting_release(struct call *c)
 
 static const struct call_kind starting_kind = {.release = starting_release, .stays = true};
 
+/* A program that cannot be started is the command's own failure, as in execd. Its id names
+ * nothing, there as here. */
+static void starting_not_started(struct osb_command_start *c, const struct hf_error *err)
+{
+    char id[UUID_BYTES];
+    struct osb_feed f = {0};
+
+    uuid_make(id);
+    osb_feed_init(&f, c->call.rq, c->began_ms);
+    osb_feed_stream(&f, &c->call, id);
+    osb_feed_fail(&f, err->detail);
+    osb_feed_fini(&f);
+    call_stream_end(&c->call);
+}
+
 static void starting_fail(struct osb_command_start *c, const struct hf_error *err)
 {
     struct hf_error why = *err;
+    bool program = err->code == HF_E_spawn_failed || err->code == HF_E_user_unknown;
 
-    if (err->code == HF_E_spawn_failed && c->cwd != NULL && strcmp(err->path, c->cwd) == 0)
+    if (err->code == HF_E_spawn_failed && c->cwd != NULL && strcmp(err->path, c->cwd) == 0) {
         why.code = HF_E_bad_value; /* of the body */
-    call_fail(&c->call, &why);
+        program = false;
+    }
+    if (program && c->call.rq != NULL)
+        starting_not_started(c, err);
+    else
+        call_fail(&c->call, &why);
 }
 
 /* The client gets the id, and an end at once. */
@@ -126,7 +149,7 @@ static void starting_detach(struct osb_command_start *c, const char *id)
 {
     struct osb_feed f = {0};
 
-    osb_feed_init(&f, c->call.base, c->began_ms);
+    osb_feed_init(&f, c->call.rq, c->began_ms);
     osb_feed_stream(&f, &c->call, id);
     osb_feed_end(&f, NULL);
     osb_feed_fini(&f);
@@ -154,6 +177,7 @@ static void starting_on_spawned(void *arg, struct process *p, const struct hf_er
 
 static void command_start(struct http_request *rq, struct command_request *a)
 {
+    struct spec_env *vars = osb_env_overlay(osb_of(rq), &a->body.spec.env, &a->body.spec.env_count);
     struct osb_command_start *c = call_begin(rq, &starting_kind, sizeof *c);
     struct hf_error err;
 
@@ -163,9 +187,10 @@ static void command_start(struct http_request *rq, struct command_request *a)
     a->body.spec.quiet_start = !a->background && !a->body.spec.pty;
     if (engine_spawn(c->call.base->engine, &a->body.spec, starting_on_spawned, c, &err) < 0)
         starting_fail(c, &err);
+    free(vars);
 }
 
-void osb_command_post(struct http_request *rq)
+static void command_post(struct http_request *rq)
 {
     json_auto_t *body = osb_body(rq);
     struct command_request a;
@@ -173,11 +198,17 @@ void osb_command_post(struct http_request *rq)
 
     if (body == NULL || !osb_is_open(rq))
         return;
-    if (osb_command_request_decode(&a, body, &err) < 0)
+    if (osb_command_request_decode(&a, body, &err) < 0 ||
+        osb_env_notice(osb_of(rq), a.line, &err) < 0)
         osb_error(rq, &err);
     else
         command_start(rq, &a);
     osb_command_request_fini(&a);
+}
+
+void osb_command_post(struct http_request *rq)
+{
+    osb_env_with(rq, command_post);
 }
 
 /* --- resume -------------------------------------------------------------------------- */

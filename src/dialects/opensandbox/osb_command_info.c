@@ -113,7 +113,8 @@ void osb_command_logs(struct http_request *rq)
     }
     process_view(p, &v);
     if (osb_is(&v, "foreground")) {
-        osb_refuse(rq, 400, "INVALID_REQUEST_BODY", "the command does not run in the background");
+        osb_refuse(rq, 400, "INVALID_REQUEST_BODY",
+                   "the command was not started in the background");
         return;
     }
     if (text != NULL)
@@ -132,7 +133,7 @@ struct command_list_request {
 static bool list_value(struct command_list_request *a, const char *name, const char *value)
 {
     if (strcmp(name, "running") == 0 && a->running < 0) {
-        a->running = strcmp(value, "true") == 0 ? 1 : strcmp(value, "false") == 0 ? 0 : -1;
+        a->running = text_to_bool(value);
         return a->running >= 0;
     }
     if (strcmp(name, "limit") == 0 && a->limit == 0)
@@ -153,7 +154,7 @@ static bool command_list_decode(struct http_request *rq, struct command_list_req
     while (http_query_each(rq, &i, &name, &value))
         if (!list_value(a, name, value)) {
             osb_refuse(rq, 400, "INVALID_QUERY",
-                       "the query may have running=true|false, limit=1..100 and cursor, each once");
+                       "the query can have running=true|false, limit=1..100 and cursor, each once");
             return false;
         }
     if (a->limit == 0)

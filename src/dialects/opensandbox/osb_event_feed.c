@@ -5,6 +5,7 @@
 #include "dialects/opensandbox/osb_event_feed.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -52,6 +53,11 @@ static void put_text_event(struct osb_feed *f, const char *type, const char *tex
     event_shut(&j);
 }
 
+static unsigned stream_bit(const struct osb_feed *f, const struct lines *l)
+{
+    return l == &f->err ? EID_ERR : EID_OUT;
+}
+
 static bool is_begun(const struct osb_feed *f, const struct lines *l, bool more)
 {
     return f->emitting == l && !f->ending ? more : l->begun;
@@ -72,7 +78,7 @@ static void put_line(void *arg, const char *text, size_t len, bool more)
     struct json_out j;
 
     if (f->ending)
-        f->ended |= f->emitting == &f->err ? EID_ERR : EID_OUT;
+        f->ended |= stream_bit(f, f->emitting);
     if (f->skipping)
         return;
     j = event_open(f, f->emitting == &f->err ? "stderr" : "stdout");
@@ -86,28 +92,13 @@ static void put_line(void *arg, const char *text, size_t len, bool more)
 
 /* --- output ---------------------------------------------------------------------- */
 
-/* Up to and including the next line end. */
-static size_t line_length(const char *bytes, size_t len)
-{
-    size_t n = 0;
-
-    while (n < len && bytes[n] != '\n' && bytes[n] != '\r')
-        n++;
-    return n < len ? n + 1 : n;
-}
-
-/* At most what completes one event, so that each event has the offset of its own end. */
-static size_t piece_length(const struct lines *l, const char *bytes, size_t len)
-{
-    size_t room = LIMIT_OSB_LINE_BYTES - l->part.len;
-
-    return line_length(bytes, len < room ? len : room);
-}
-
 typedef void emit_fn(struct lines *l, line_fn *fn, void *arg);
 
+/* A line whose last part was sent before the end has then ended without an event of its own. */
 static void emit(struct osb_feed *f, struct lines *l, emit_fn *fn)
 {
+    if (f->ending && l->begun)
+        f->ended |= stream_bit(f, l);
     f->emitting = l;
     fn(l, put_line, f);
 }
@@ -125,7 +116,7 @@ static void feed_slice(struct osb_feed *f, const struct slice *s)
         emit(f, other, osb_lines_flush);
     f->emitting = l;
     while (at < end) {
-        size_t n = piece_length(l, at, (size_t)(end - at));
+        size_t n = osb_lines_piece(l, at, (size_t)(end - at));
 
         f->place += n;
         osb_lines_feed(l, at, n, put_line, f);
@@ -217,7 +208,7 @@ static void put_gap(struct osb_feed *f, uint64_t to)
     char text[120];
 
     snprintf(text, sizeof text,
-             "%llu bytes of output were lost from offset %llu: they were not read in time",
+             "%llu bytes of output from offset %llu were lost: they were not read in time",
              (unsigned long long)(to - f->at), (unsigned long long)f->at);
     put_text_event(f, "status", text);
 }
@@ -257,13 +248,13 @@ static void feed_on_ping(struct timer *t, void *arg)
     feed_write(f);
 }
 
-/* A prompt without a line end must be visible, too. */
+/* A prompt without a line end must be visible to those who want it. */
 static void feed_on_flush(struct timer *t, void *arg)
 {
     struct osb_feed *f = arg;
 
     (void)t;
-    if (!osb_lines_holds(&f->out) && !osb_lines_holds(&f->err))
+    if (!f->partial || (!osb_lines_holds(&f->out) && !osb_lines_holds(&f->err)))
         return;
     if (!http_stream_ready(f->stream)) {
         timer_start(f->flush, OSB_PARTIAL_MS);
@@ -283,10 +274,35 @@ void osb_feed_headers(struct http_request *rq)
     http_add_header(rq, "X-Accel-Buffering", "no");
 }
 
-void osb_feed_init(struct osb_feed *f, struct dialect_base *base, uint64_t began_ms)
+/* "OpenSandbox-Python-SDK/1.1.1": its `text` has a newline between two texts only if neither has
+ * one there. Earlier versions, and the clients of other languages, always join by newlines. */
+static bool needs_wide_blanks(const struct http_request *rq)
 {
+    static const char brand[] = "OpenSandbox-Python-SDK/";
+    const char *agent = http_header(rq, "User-Agent");
+    unsigned long version = 0;
+    char *end;
+
+    if (agent == NULL || strncmp(agent, brand, sizeof brand - 1) != 0)
+        return false;
+    agent += sizeof brand - 1;
+    for (int part = 0; part < 3; part++) {
+        unsigned long n = strtoul(agent, &end, 10);
+
+        version = version * 1000 + (n < 1000 ? n : 999);
+        agent = *end == '.' ? end + 1 : end;
+    }
+    return version >= 1001001;
+}
+
+void osb_feed_init(struct osb_feed *f, const struct http_request *rq, uint64_t began_ms)
+{
+    struct dialect_base *base = dialect_base_of(rq);
+
     f->base = base;
     f->began_ms = began_ms;
+    f->partial = dialect_query_flag(rq, "partial");
+    f->out.wide_blanks = f->err.wide_blanks = needs_wide_blanks(rq);
     f->ping = timer_new(base->loop, feed_on_ping, f);
     f->flush = timer_new(base->loop, feed_on_flush, f);
 }

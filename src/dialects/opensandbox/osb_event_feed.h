@@ -3,9 +3,12 @@
  * osb_event_feed.h - a process's output as execd's stream of events
  *
  * One JSON object per event, followed by "\n\n": init, ping, stdout and stderr by the line, and one
- * of execution_complete and error at the end. A feed is only the framing: its owner reads the
- * output, with follow.h or session_follow.h. A client that reads nothing for VIEWER_STALL_MS no
- * longer pauses the process, and receives a notice of what it missed.
+ * of execution_complete and error at the end. A part of a line is sent only to clients that want it
+ * (`?partial=1`): all others would put a newline into the line.
+ *
+ * A feed is only the framing: its owner reads the output, with follow.h or session_follow.h. A
+ * client that reads nothing for VIEWER_STALL_MS no longer pauses the process, and receives a notice
+ * of what it missed.
  *
  * Output events have a number (eid) by which a client can resume a stream. It encodes exactly what
  * the client has: sixteen times the offset after the event's last byte, and for each of the two
@@ -31,7 +34,8 @@ struct osb_feed {
     uint64_t after;             /* the last event that the client has */
     bool skipping;              /* sends nothing up to that event */
     struct lines out, err;
-    bool merged; /* stderr is sent as stdout */
+    bool merged;  /* stderr is sent as stdout */
+    bool partial; /* the client wants lines that have not ended, after a silence */
     struct timer *ping, *flush;
     uint64_t began_ms;
     struct lines *emitting; /* the stream whose events are being written */
@@ -40,7 +44,8 @@ struct osb_feed {
     unsigned ended;         /* the streams for which that was sent */
 };
 
-void osb_feed_init(struct osb_feed *f, struct dialect_base *base, uint64_t began_ms);
+/* The request says which form of text its client understands. */
+void osb_feed_init(struct osb_feed *f, const struct http_request *rq, uint64_t began_ms);
 void osb_feed_fini(struct osb_feed *f);
 void osb_feed_headers(struct http_request *rq); /* of the reply, for follow.h */
 /* The stream has started: sends init with this id. */

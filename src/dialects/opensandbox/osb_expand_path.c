@@ -68,7 +68,7 @@ int osb_expand(const char *path, expand_fn *lookup, struct buf *out, struct hf_e
             path += 1 + n;
         }
         if (out->len >= PATH_MAX)
-            return hf_fail_field(err, HF_E_bad_value, "cwd", "cwd is longer than a path can be");
+            return hf_fail_field(err, HF_E_bad_value, "cwd", "cwd is too long for a path");
     }
     (void)buf_cstr(out);
     return 0;

@@ -70,10 +70,10 @@ void osb_frame_decode(struct frame *f, const char *text, size_t len)
     const char *type;
 
     *f = (struct frame){.tree = json_parse(text, len, NULL)};
-    if (f->tree == NULL)
-        return;
     type = json_string_value(json_object_get(f->tree, "type"));
-    if (type == NULL)
+    if (f->tree == NULL)
+        bad(f, "a text frame must be JSON");
+    else if (type == NULL)
         bad(f, "a frame must have a type");
     else if (strcmp(type, "stdin") == 0)
         decode_stdin(f);

@@ -8,7 +8,6 @@
 #include "base/json.h"
 
 enum frame_kind {
-    FRAME_NONE, /* not JSON: ignored, as in execd */
     FRAME_STDIN,
     FRAME_RESIZE,
     FRAME_SIGNAL,

@@ -12,17 +12,23 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "dialects/opensandbox/osb.h"
+#include "dialects/opensandbox/osb_env.h"
+#include "transport/url_query.h"
 
 #define EGRESS_PORT 18080
 
 /* --- the sandbox ------------------------------------------------------------------ */
 
-static const char *own_id(char *room, size_t size)
+/* A gateway knows this daemon by an id of its own. */
+static const char *own_id(const struct http_request *rq, char *room, size_t size)
 {
-    const char *id = getenv("HOLDFAST_SANDBOX_ID");
+    const char *id = http_header(rq, "X-Forwarded-Sandbox");
 
+    if (id == NULL || id[0] == '\0')
+        id = getenv("HOLDFAST_SANDBOX_ID");
     if (id != NULL && id[0] != '\0')
         return id;
     if (gethostname(room, size) < 0)
@@ -39,48 +45,157 @@ static void put_fixed(struct json_out *j, const char *key, const char *json)
 
 static void write_sandbox(struct json_out *j, const struct osb *o, const char *id)
 {
+    json_auto_t *metadata = osb_env_metadata(o);
+
     json_kstr(j, "id", id);
     put_fixed(j, "status", "{\"state\":\"Running\"}");
     json_ktime(j, "createdAt", o->began_wall_ms);
     put_fixed(j, "image", "{\"uri\":\"holdfast\"}");
     put_fixed(j, "entrypoint", "[\"holdfast\"]");
+    json_key(j, "metadata");
+    json_value(j, metadata);
+}
+
+static void reply_sandbox(struct http_request *rq, int status, const char *id)
+{
+    struct json_out j = dialect_reply_open(dialect_base_of(rq));
+
+    write_sandbox(&j, osb_of(rq), id);
+    dialect_reply_send(rq, status, &j);
+}
+
+/* What the daemon would have to enforce, but cannot: it is part of the machine that it finds. */
+static const char *refused_field(const json_t *body)
+{
+    static const char *const names[] = {"networkPolicy", "volumes",         "snapshotId",
+                                        "templateId",    "credentialProxy", "lifecycle"};
+    const json_t *v;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        v = json_object_get(body, names[i]);
+        if (v != NULL && !json_is_null(v) && (!json_is_array(v) || json_array_size(v) > 0))
+            return names[i];
+    }
+    return json_is_true(json_object_get(body, "secureAccess")) ? "secureAccess" : NULL;
 }
 
 void osb_sandbox_create(struct http_request *rq)
 {
     json_auto_t *body = osb_body(rq);
+    const char *field = refused_field(body);
+    struct hf_error err;
     char room[64];
-    struct json_out j;
 
     if (body == NULL)
         return;
-    j = dialect_reply_open(dialect_base_of(rq));
-    write_sandbox(&j, osb_of(rq), own_id(room, sizeof room));
-    dialect_reply_send(rq, 202, &j);
+    if (field != NULL) {
+        hf_fail_field(&err, HF_E_not_implemented, field,
+                      "%s is not supported: the sandbox is this machine, which is already running",
+                      field);
+        osb_error(rq, &err);
+    } else if (osb_env_keep(osb_of(rq), json_object_get(body, "env"),
+                            json_object_get(body, "metadata"), &err) < 0) {
+        osb_error(rq, &err);
+    } else {
+        reply_sandbox(rq, 202, own_id(rq, room, sizeof room));
+    }
 }
 
 void osb_sandbox_get(struct http_request *rq)
 {
-    struct json_out j = dialect_reply_open(dialect_base_of(rq));
+    reply_sandbox(rq, 200, http_param(rq, "sandbox"));
+}
 
-    write_sandbox(&j, osb_of(rq), http_param(rq, "sandbox"));
-    dialect_reply_send(rq, 200, &j);
+/* {"key": "value"}, or null to remove it. */
+void osb_sandbox_patch(struct http_request *rq)
+{
+    json_auto_t *body = osb_body(rq);
+    struct hf_error err;
+
+    if (body == NULL)
+        return;
+    if (osb_env_keep(osb_of(rq), NULL, body, &err) < 0)
+        osb_error(rq, &err);
+    else
+        reply_sandbox(rq, 200, http_param(rq, "sandbox"));
+}
+
+static bool percent_decode(char *text)
+{
+    ssize_t len = url_percent_decode(text, strlen(text), true, text);
+
+    if (len >= 0)
+        text[len] = '\0';
+    return len >= 0;
+}
+
+/* Of "a=1&b=2", percent-encoded once more; all of them must be in the metadata. */
+static bool metadata_matches(const json_t *metadata, const char *wanted)
+{
+    char *copy = hf_xstrdup(wanted), *save = NULL, *pair;
+    bool ok = true;
+
+    for (pair = strtok_r(copy, "&", &save); ok && pair != NULL; pair = strtok_r(NULL, "&", &save)) {
+        char *value = strchr(pair, '=');
+        const char *has;
+
+        if (value != NULL)
+            *value++ = '\0';
+        ok = percent_decode(pair) && (value == NULL || percent_decode(value));
+        has = ok ? json_string_value(json_object_get(metadata, pair)) : NULL;
+        ok = has != NULL && strcmp(has, value != NULL ? value : "") == 0;
+    }
+    free(copy);
+    return ok;
+}
+
+/* Is the sandbox among those that the query asks for? */
+static bool is_listed(struct http_request *rq)
+{
+    json_auto_t *metadata = osb_env_metadata(osb_of(rq));
+    bool states = false, running = false, matches = true;
+    const char *name, *value;
+    size_t i = 0;
+
+    while (http_query_each(rq, &i, &name, &value)) {
+        if (strcmp(name, "state") == 0) {
+            states = true;
+            running = running || strcasecmp(value, "Running") == 0;
+        } else if (strcmp(name, "metadata") == 0) {
+            matches = matches && metadata_matches(metadata, value);
+        }
+    }
+    return matches && (running || !states);
 }
 
 void osb_sandbox_list(struct http_request *rq)
 {
-    struct json_out j = dialect_reply_open(dialect_base_of(rq));
+    int64_t page = 1, size = 20;
+    struct json_out j;
     char room[64];
+    bool listed;
 
+    if (!dialect_query_number(rq, "page", 0, INT32_MAX, &page) ||
+        !dialect_query_number(rq, "pageSize", 1, INT32_MAX, &size))
+        return;
+    listed = is_listed(rq);
+    j = dialect_reply_open(dialect_base_of(rq));
     json_key(&j, "items");
     json_open(&j, '[');
-    json_open(&j, '{');
-    write_sandbox(&j, osb_of(rq), own_id(room, sizeof room));
-    json_close(&j, '}');
+    if (listed && page <= 1) {
+        json_open(&j, '{');
+        write_sandbox(&j, osb_of(rq), own_id(rq, room, sizeof room));
+        json_close(&j, '}');
+    }
     json_close(&j, ']');
-    put_fixed(&j, "pagination",
-              "{\"page\":1,\"pageSize\":20,\"totalItems\":1,\"totalPages\":1,"
-              "\"hasNextPage\":false}");
+    json_key(&j, "pagination");
+    json_open(&j, '{');
+    json_kint(&j, "page", page);
+    json_kint(&j, "pageSize", size);
+    json_kint(&j, "totalItems", listed);
+    json_kint(&j, "totalPages", listed);
+    json_kbool(&j, "hasNextPage", false);
+    json_close(&j, '}');
     dialect_reply_send(rq, 200, &j);
 }
 
@@ -145,9 +260,7 @@ static void put_direct(struct buf *out, const struct http_request *rq, int64_t p
 
 static void put_endpoint(struct buf *out, const struct http_request *rq, int64_t port)
 {
-    const char *proxy = http_query(rq, "use_server_proxy");
-
-    if (proxy != NULL && strcmp(proxy, "true") == 0) {
+    if (dialect_query_flag(rq, "use_server_proxy")) {
         put_root(out, rq);
         buf_printf(out, "/sandboxes/%s/proxy/%lld", http_param(rq, "sandbox"), (long long)port);
     } else if (port == OSB_PORT || port == EGRESS_PORT) {

@@ -9,61 +9,86 @@
 #include "base/text.h"
 #include "dialects/opensandbox/opensandbox_limits.h"
 
-/* The first byte that ends a line; NULL: none. */
-static const char *find_end(const char *bytes, size_t len)
+static bool is_end(char c)
 {
-    const char *nl = memchr(bytes, '\n', len);
-    const char *cr = memchr(bytes, '\r', nl != NULL ? (size_t)(nl - bytes) : len);
+    return c == '\n' || c == '\r';
+}
 
-    return cr != NULL ? cr : nl;
+/* At most, of this byte in a JSON string: "\u0000" for a control character, U+FFFD for a byte that
+ * is no character. */
+static size_t json_length(char c)
+{
+    unsigned char b = (unsigned char)c;
+
+    return b < 0x20 ? 6 : b == '"' || b == '\\' ? 2 : b < 0x80 ? 1 : 3;
+}
+
+size_t osb_lines_piece(const struct lines *l, const char *bytes, size_t len)
+{
+    size_t n = 0, json_len = l->json_len;
+
+    while (n < len && json_len < LIMIT_OSB_TEXT_BYTES) {
+        char c = bytes[n++];
+
+        json_len += json_length(c);
+        if (is_end(c))
+            break;
+    }
+    return n;
 }
 
 static void hold(struct lines *l, const char *bytes, size_t len, line_fn *fn, void *arg)
 {
-    while (len > 0) {
-        size_t room = LIMIT_OSB_LINE_BYTES - l->part.len;
-        size_t n = len < room ? len : room;
-
-        buf_put(&l->part, bytes, n);
-        bytes += n;
-        len -= n;
-        if (l->part.len == LIMIT_OSB_LINE_BYTES)
-            osb_lines_flush(l, fn, arg);
-    }
+    buf_put(&l->part, bytes, len);
+    for (size_t i = 0; i < len; i++)
+        l->json_len += json_length(bytes[i]);
+    if (l->json_len >= LIMIT_OSB_TEXT_BYTES)
+        osb_lines_flush(l, fn, arg);
 }
 
-static void emit_end(struct lines *l, line_fn *fn, void *arg)
+static void drop(struct lines *l, size_t len)
 {
+    buf_drop(&l->part, len);
+    l->json_len = 0;
+    for (size_t i = 0; i < l->part.len; i++)
+        l->json_len += json_length(buf_data(&l->part)[i]);
+}
+
+static void line_done(struct lines *l, line_fn *fn, void *arg)
+{
+    bool blank = l->part.len == 0 && !l->begun;
+
     if (l->part.len > 0)
         fn(arg, buf_data(&l->part), l->part.len, false);
-    else if (!l->begun)
-        fn(arg, "\n", 1, false);
-    buf_clear(&l->part);
+    else if (blank)
+        fn(arg, "\n\n", l->wide_blanks && l->after_text ? 2 : 1, false);
+    drop(l, l->part.len);
+    l->after_text = !blank;
     l->begun = false;
+}
+
+/* At most one line, or a part of it. */
+static void feed_piece(struct lines *l, const char *bytes, size_t n, line_fn *fn, void *arg)
+{
+    bool ends = is_end(bytes[n - 1]);
+    bool half = l->cr && bytes[0] == '\n'; /* of a "\r\n", in one piece or two */
+
+    l->cr = bytes[n - 1] == '\r';
+    if (half)
+        return;
+    hold(l, bytes, n - ends, fn, arg);
+    if (ends)
+        line_done(l, fn, arg);
 }
 
 void osb_lines_feed(struct lines *l, const char *bytes, size_t len, line_fn *fn, void *arg)
 {
     while (len > 0) {
-        const char *end;
-        size_t n;
+        size_t n = osb_lines_piece(l, bytes, len);
 
-        if (l->cr && *bytes == '\n') { /* the rest of a "\r\n", in one piece or two */
-            l->cr = false;
-            bytes++;
-            len--;
-            continue;
-        }
-        l->cr = false;
-        end = find_end(bytes, len);
-        n = end != NULL ? (size_t)(end - bytes) : len;
-        hold(l, bytes, n, fn, arg);
-        if (end == NULL)
-            return;
-        emit_end(l, fn, arg);
-        l->cr = *end == '\r';
-        bytes += n + 1;
-        len -= n + 1;
+        feed_piece(l, bytes, n, fn, arg);
+        bytes += n;
+        len -= n;
     }
 }
 
@@ -74,7 +99,7 @@ void osb_lines_flush(struct lines *l, line_fn *fn, void *arg)
     if (n == 0)
         return;
     fn(arg, buf_data(&l->part), n, true);
-    buf_drop(&l->part, n);
+    drop(l, n);
     l->begun = true;
 }
 
@@ -82,7 +107,7 @@ void osb_lines_end(struct lines *l, line_fn *fn, void *arg)
 {
     if (l->part.len > 0)
         fn(arg, buf_data(&l->part), l->part.len, false);
-    buf_clear(&l->part);
+    drop(l, l->part.len);
     l->begun = l->cr = false;
 }
 
@@ -90,7 +115,7 @@ void osb_lines_reported(struct lines *l, bool whole)
 {
     size_t open = whole ? 0 : utf8_open_tail(buf_data(&l->part), l->part.len);
 
-    buf_drop(&l->part, l->part.len - open);
+    drop(l, l->part.len - open);
     l->begun = true;
 }
 

@@ -2,99 +2,26 @@
 /*
  * osb_metrics.c - samples /proc and serves GET /metrics and /metrics/watch. Layer: dialects.
  */
-#include "dialects/opensandbox/osb_metrics.h"
-
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/io.h"
-#include "base/mem.h"
+#include "dialects/opensandbox/osb.h"
 
-#define FILE_BYTES (256 * 1024)
 #define SAMPLE_MS 100       /* between the two samples of a first request */
 #define SAMPLE_OLD_MS 60000 /* an older sample is outdated */
 #define WATCH_MS 2000
 
-/* --- parsing --------------------------------------------------------------------- */
-
-bool osb_metrics_parse_cpu(const char *text, struct osb_load *out)
-{
-    uint64_t idle = 0, total = 0;
-
-    if (strncmp(text, "cpu ", 4) != 0)
-        return false;
-    text += 4;
-    for (int i = 0; i < 8; i++) { /* user nice system idle iowait irq softirq steal */
-        char *end;
-        uint64_t v = strtoull(text, &end, 10);
-
-        if (end == text)
-            break;
-        total += v;
-        idle += i == 3 || i == 4 ? v : 0;
-        text = end;
-    }
-    out->total = total;
-    out->busy = total - idle;
-    return total > 0;
-}
-
-static bool parse_line(const char *text, const char *name, uint64_t *out)
-{
-    const char *at = strstr(text, name);
-    char *end;
-
-    if (at == NULL || (at != text && at[-1] != '\n'))
-        return false;
-    at += strlen(name);
-    *out = strtoull(at, &end, 10);
-    return end != at;
-}
-
-bool osb_metrics_parse_memory(const char *text, struct metrics_memory *out)
-{
-    return parse_line(text, "MemTotal:", &out->total_kib) &&
-           parse_line(text, "MemAvailable:", &out->available_kib) &&
-           out->available_kib <= out->total_kib;
-}
-
 /* --- sampling ----------------------------------------------------------------------- */
 
-static bool read_cpu(struct osb_load *out)
-{
-    struct buf text = {0};
-    bool ok = io_read_file("/proc/stat", FILE_BYTES, &text) == 0 &&
-              osb_metrics_parse_cpu(buf_cstr(&text), out);
-
-    out->at_ms = clock_mono_ms();
-    buf_fini(&text);
-    return ok;
-}
-
-static void read_memory(struct metrics_memory *out)
-{
-    struct buf text = {0};
-
-    if (io_read_file("/proc/meminfo", FILE_BYTES, &text) < 0 ||
-        !osb_metrics_parse_memory(buf_cstr(&text), out))
-        *out = (struct metrics_memory){0};
-    buf_fini(&text);
-}
-
 /* Per cent since the last sample, in tenths. */
-static uint64_t load_since(struct osb_load *last)
+static uint64_t load_since(struct machine_cpu *last)
 {
-    struct osb_load now = *last;
-    uint64_t tenths = 0;
+    struct machine_cpu now = *last;
+    uint64_t load = machine_read_cpu(&now) ? machine_load_between(last, &now) : 0;
 
-    if (read_cpu(&now) && now.total > last->total && now.busy >= last->busy)
-        tenths = (now.busy - last->busy) * 1000 / (now.total - last->total);
     *last = now;
-    return tenths > 1000 ? 1000 : tenths;
+    return load / 10;
 }
 
 static void put_tenths(struct json_out *j, const char *key, uint64_t tenths)
@@ -107,12 +34,12 @@ static void put_tenths(struct json_out *j, const char *key, uint64_t tenths)
     json_raw(j, text, (size_t)n);
 }
 
-static void write_metrics(struct json_out *j, struct osb_load *last)
+static void write_metrics(struct json_out *j, struct machine_cpu *last)
 {
-    struct metrics_memory m;
+    struct machine_memory m;
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-    read_memory(&m);
+    machine_read_memory(&m);
     json_kint(j, "cpu_count", cpus > 0 ? cpus : 1);
     put_tenths(j, "cpu_used_pct", load_since(last));
     put_tenths(j, "mem_total_mib", m.total_kib * 10 / 1024);
@@ -125,7 +52,7 @@ static void write_metrics(struct json_out *j, struct osb_load *last)
 struct osb_metrics_call {
     struct call call; /* with a stream: GET /metrics/watch */
     struct timer *timer;
-    struct osb_load last;
+    struct machine_cpu last;
 };
 
 static void metrics_release(struct call *c)
@@ -184,7 +111,7 @@ static struct osb_metrics_call *metrics_begin(struct http_request *rq)
     m->timer = timer_new(m->call.base->loop, metrics_on_timer, m);
     m->last = osb_of(rq)->load;
     if (m->last.at_ms == 0 || clock_mono_ms() - m->last.at_ms > SAMPLE_OLD_MS)
-        (void)read_cpu(&m->last);
+        (void)machine_read_cpu(&m->last);
     return m;
 }
 

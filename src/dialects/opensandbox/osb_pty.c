@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crypto.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/collect.h"
+#include "dialects/common/uuid.h"
 #include "dialects/opensandbox/osb_decode.h"
+#include "dialects/opensandbox/osb_env.h"
 
 #define PLAN_SCRIPT "[ -z \"$1\" ] || mkdir -p -- \"$1\""
 #define PLAN_NAME "opensandbox-pty"
@@ -90,6 +91,7 @@ int osb_pty_launch(struct osb *o, struct process *last, const struct pty_start *
     const char *shell = osb_shell(), *args[4];
     struct buf metadata = {0};
     struct spawn_spec spec;
+    struct spec_env *vars;
     struct process_view v;
     struct pty_plan plan;
     size_t n = 0;
@@ -118,7 +120,9 @@ int osb_pty_launch(struct osb *o, struct process *last, const struct pty_start *
     spec.cols = start->cols;
     spec.stdin_mode = start->pipes ? STDIN_PIPE : STDIN_DEFAULT;
     spec.source = SOURCE_AGENT;
+    vars = osb_env_overlay(o, &spec.env, &spec.env_count);
     rc = engine_spawn(o->base.engine, &spec, done, arg, err);
+    free(vars);
     buf_fini(&metadata);
     osb_pty_plan_fini(&plan);
     return rc;
@@ -173,7 +177,7 @@ void osb_pty_forget(struct osb *o, struct process *p, const char *tag)
 struct osb_pty_creation {
     struct call call;
     struct collect *collect; /* NULL: it has ended */
-    char id[40];
+    char id[UUID_BYTES];
 };
 
 static void making_release(struct call *c)
@@ -226,18 +230,6 @@ static void making_ended(void *arg, const struct collected *c)
 
 static const struct collect_ops making_ops = {.failed = making_failed, .done = making_ended};
 
-static void make_id(char *out)
-{
-    uint8_t raw[16];
-    char hex[33];
-
-    crypto_random(raw, sizeof raw);
-    raw[6] = (uint8_t)((raw[6] & 0x0f) | 0x40); /* a UUID of version 4 */
-    raw[8] = (uint8_t)((raw[8] & 0x3f) | 0x80);
-    hex_encode(hex, raw, sizeof raw);
-    snprintf(out, 40, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
-}
-
 static void making_begin(struct http_request *rq, const struct osb_session_request *a)
 {
     const char *args[] = {"-c", PLAN_SCRIPT, PLAN_NAME, a->cwd != NULL ? a->cwd : "", a->command};
@@ -246,7 +238,7 @@ static void making_begin(struct http_request *rq, const struct osb_session_reque
     struct spawn_spec spec;
     struct hf_error err;
 
-    make_id(m->id);
+    uuid_make(m->id);
     spec_init(&spec);
     spec.command = osb_shell();
     spec.args = args;

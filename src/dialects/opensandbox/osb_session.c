@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "dialects/opensandbox/osb.h"
 #include "dialects/opensandbox/osb_decode.h"
+#include "dialects/opensandbox/osb_env.h"
 #include "dialects/opensandbox/osb_prelude.h"
 
 /* For a directory on a hanging file system: clients wait 30 s for the head of a reply. */
@@ -138,11 +139,12 @@ static void making_on_created(void *arg, struct session *s, const struct hf_erro
         making_refuse(m, why.detail);
 }
 
-void osb_session_post(struct http_request *rq)
+static void session_post(struct http_request *rq)
 {
     json_auto_t *body = osb_body(rq);
     struct session_spec spec = {0};
     struct osb_session_request a;
+    struct spec_env *vars;
     struct hf_error err;
     struct osb_session_creation *m;
 
@@ -156,6 +158,13 @@ void osb_session_post(struct http_request *rq)
     m = call_begin(rq, &making_kind, sizeof *m);
     m->cwd = hf_xstrdup(a.cwd);
     osb_session_request_fini(&a);
+    vars = osb_env_overlay((struct osb *)m->call.base, &spec.env, &spec.env_count);
     if (session_create(m->call.base->engine, &spec, making_on_created, m, &err) < 0)
         call_fail(&m->call, &err);
+    free(vars);
+}
+
+void osb_session_post(struct http_request *rq)
+{
+    osb_env_with(rq, session_post);
 }

@@ -228,7 +228,7 @@ static void srun_begin(struct http_request *rq, struct session *s,
     struct srun *r = call_begin(rq, &srun_kind, sizeof *r);
     struct hf_error err;
 
-    osb_feed_init(&r->feed, r->call.base, clock_mono_ms());
+    osb_feed_init(&r->feed, rq, clock_mono_ms());
     r->id = hf_xstrdup(http_param(rq, "id"));
     r->feed.merged = true;
     if (srun_queue(r, s, a, &err) < 0) {

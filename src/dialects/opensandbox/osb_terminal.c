@@ -97,10 +97,11 @@ static void send_connected(struct console *c)
 static void send_piece(struct console *c, uint8_t op, uint64_t offset, const char *bytes,
                        size_t len)
 {
+    const struct osb_terminal *t = console_user(c);
     uint8_t head[9] = {op};
-    struct iovec iov[2] = {{head, 1}, {(void *)(uintptr_t)bytes, len}};
+    struct iovec iov[2] = {{head, t->plain ? 0 : 1}, {(void *)(uintptr_t)bytes, len}};
 
-    if (op == OP_REPLAY) {
+    if (op == OP_REPLAY && !t->plain) {
         for (int i = 0; i < 8; i++)
             head[1 + i] = (uint8_t)(offset >> (56 - 8 * i));
         iov[0].iov_len = sizeof head;
@@ -131,11 +132,24 @@ static void terminal_bytes(struct console *c, const struct slice *s)
     send_bytes(c, op, t->base + s->at, s->bytes, s->len);
 }
 
+/* Plain bytes have no offset that would show it. */
+static void send_gap(struct console *c, uint64_t from, uint64_t to)
+{
+    const struct osb_terminal *t = console_user(c);
+    struct json_out j = dialect_reply_open(&t->osb->base);
+
+    json_kstr(&j, "type", "gap");
+    json_ku64(&j, "offset", from);
+    json_ku64(&j, "bytes", to - from);
+    send_json(console_ws(c), &j);
+}
+
 static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
 {
     struct osb_terminal *t = console_user(c);
 
-    (void)from, (void)to;
+    if (t->plain)
+        send_gap(c, from, to);
     t->jumped = true;
 }
 
@@ -262,7 +276,7 @@ static void terminal_text(struct console *c, const char *text, size_t len)
         ws_send_text(console_ws(c), pong, sizeof pong - 1);
     else if (f.kind == FRAME_BAD)
         send_error(t->osb, console_ws(c), "INVALID_FRAME", f.wrong);
-    else if (f.kind != FRAME_NONE && !refuse_viewer(c)) {
+    else if (!refuse_viewer(c)) {
         if (f.kind == FRAME_STDIN)
             console_type_all(c, f.data, f.len);
         else if (f.kind == FRAME_RESIZE)
@@ -273,7 +287,19 @@ static void terminal_text(struct console *c, const char *text, size_t len)
     osb_frame_fini(&f);
 }
 
-/* The first byte is the type of the frame; only input is known. */
+/* The first byte is the type of the frame, unless they are plain; only input is known. */
+static bool frame_is_input(struct console *c, uint8_t op)
+{
+    const struct osb_terminal *t = console_user(c);
+
+    if (!t->plain && op != OP_STDIN) {
+        send_error(t->osb, console_ws(c), "INVALID_FRAME",
+                   "a binary frame must be the byte 00 followed by input");
+        return false;
+    }
+    return !refuse_viewer(c);
+}
+
 static size_t terminal_binary(struct console *c, const void *bytes, size_t len, bool last)
 {
     struct osb_terminal *t = console_user(c);
@@ -281,8 +307,8 @@ static size_t terminal_binary(struct console *c, const void *bytes, size_t len, 
 
     if (!t->in_frame && len > 0) {
         t->in_frame = true;
-        t->typing = *(const uint8_t *)bytes == OP_STDIN && !refuse_viewer(c);
-        skip = 1;
+        t->typing = frame_is_input(c, *(const uint8_t *)bytes);
+        skip = t->plain ? 0 : 1;
     }
     taken = len - skip;
     if (t->typing && taken > 0 && !console_is_closing(c))
@@ -320,7 +346,6 @@ void osb_terminal_open(struct osb_terminal *t, struct process *p)
         .viewer = {.since = SINCE_OFFSET, .only_stream = -1, .read_only = t->viewer},
         .ops = &ops,
         .user = t,
-        .pending = &t->osb->base.pending,
         .text_max = TEXT_BYTES,
     };
     struct process_view v;

@@ -3,8 +3,10 @@
  * osb_terminal.h - WebSockets on a process, in execd's frames
  *
  * Out: 01 stdout, 02 stderr, 03 and a 64-bit offset before bytes whose position the client cannot
- * know by counting; JSON for the rest. In: 00 and input, or JSON. One client holds a session and
- * may write; others watch, or take it over. Layer: dialects.
+ * know by counting; JSON for the rest. In: 00 and input, or JSON. Where a connection starts its
+ * process, for which execd has no call, a binary frame is only the bytes (`plain`).
+ *
+ * One client holds a session and may write; others watch, or take it over. Layer: dialects.
  */
 #ifndef HF_DIALECTS_OPENSANDBOX_OSB_TERMINAL_H
 #define HF_DIALECTS_OPENSANDBOX_OSB_TERMINAL_H
@@ -20,6 +22,7 @@ struct osb_terminal {
     struct console *console; /* NULL: not open yet */
     char *key;               /* the session's tag, or the process's id */
     char *id;                /* the id that the client uses; NULL: the process's id */
+    bool plain;              /* binary frames have no channel */
     bool viewer;             /* watches only, and gets an offset with every frame */
     bool live;               /* the replay has ended */
     bool jumped;             /* bytes were lost: the next frame has an offset */

@@ -2,8 +2,9 @@
 /*
  * osb_terminal_start.c - three ways to a terminal: GET /pty/{id}/ws, GET /command and GET /terminal
  *
- * The last two start and attach in one step. From `connected` on, a client knows the process by its
- * id, and can attach to it again through /pty/{id}/ws. Layer: dialects.
+ * The last two start and attach in one step, and their binary frames are plain bytes. From
+ * `connected` on, a client knows the process by its id, and can attach to it again through
+ * /pty/{id}/ws, or /ws/session/{id}, which is the same. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/opensandbox/osb_decode.h"
+#include "dialects/opensandbox/osb_env.h"
 #include "dialects/opensandbox/osb_terminal.h"
+#include "engine/session/session.h"
 
 /* False: replied. The gate does not check, because a plain request must first get the errors for
  * unknown ids and for sessions in use. */
@@ -32,13 +35,6 @@ static void on_disconnect(void *user)
     t->rq = NULL;
 }
 
-static bool is_set(const struct http_request *rq, const char *name)
-{
-    const char *v = http_query(rq, name);
-
-    return v != NULL && (strcmp(v, "1") == 0 || strcmp(v, "true") == 0);
-}
-
 /* A malformed number counts as 0: everything. */
 static uint64_t decode_since(const struct http_request *rq)
 {
@@ -54,7 +50,7 @@ static bool may_start(struct http_request *rq)
 {
     if (http_role(rq) >= ROLE_OWN)
         return osb_is_open(rq);
-    osb_refuse(rq, 403, "FORBIDDEN", "this token may not start anything");
+    osb_refuse(rq, 403, "FORBIDDEN", "this token may not start a terminal");
     return false;
 }
 
@@ -70,8 +66,7 @@ struct osb_terminal_start_attach {
 
 static void attach_launch(struct http_request *rq, struct osb_terminal *t, struct process *last)
 {
-    const char *mode = http_query(rq, "pty");
-    struct pty_start start = {.pipes = mode != NULL && strcmp(mode, "0") == 0};
+    struct pty_start start = {.pipes = text_to_bool(http_query(rq, "pty")) == 0};
     struct hf_error err;
 
     http_set_user(rq, t, on_disconnect);
@@ -100,14 +95,14 @@ static void attach_begin(struct http_request *rq, const struct osb_terminal_star
 static void attach_hold(struct http_request *rq, const struct osb_terminal_start_attach *a)
 {
     struct osb_terminal *holder = osb_terminal_holder(osb_of(rq), a->key);
-    bool take = is_set(rq, "takeover") && http_is_websocket(rq);
+    bool take = dialect_query_flag(rq, "takeover") && http_is_websocket(rq);
 
     if (holder != NULL && !take) {
         osb_refuse(rq, 409, "ALREADY_CONNECTED", "another client holds this session");
         return;
     }
     if (holder != NULL && holder->console == NULL) {
-        osb_refuse(rq, 409, "ALREADY_CONNECTED", "another client is just starting this session");
+        osb_refuse(rq, 409, "ALREADY_CONNECTED", "another client is already starting this session");
         return;
     }
     if (holder != NULL && is_upgrade(rq))
@@ -117,14 +112,26 @@ static void attach_hold(struct http_request *rq, const struct osb_terminal_start
     attach_begin(rq, a);
 }
 
-void osb_pty_ws(struct http_request *rq)
+/* A bash session is only watched: its shell reads commands, into which no input may be mixed. */
+static struct process *attach_find(struct http_request *rq, bool *viewer)
+{
+    const char *id = http_param(rq, "id");
+    const struct session *s = session_find(osb_of(rq)->base.engine, id, NULL);
+
+    if (s == NULL || session_shell(s) == NULL)
+        return osb_process(rq);
+    *viewer = true;
+    return session_shell(s);
+}
+
+static void pty_ws(struct http_request *rq)
 {
     const char *mode = http_query(rq, "mode");
     struct osb_terminal_start_attach a = {.viewer = http_role(rq) < ROLE_TYPE ||
                                                     (mode != NULL && strcmp(mode, "viewer") == 0)};
     struct process_view v;
 
-    a.process = osb_process(rq);
+    a.process = attach_find(rq, &a.viewer);
     if (a.process == NULL)
         return;
     process_view(a.process, &v);
@@ -139,17 +146,25 @@ void osb_pty_ws(struct http_request *rq)
     osb_pty_plan_fini(&a.plan);
 }
 
+void osb_pty_ws(struct http_request *rq)
+{
+    osb_env_with(rq, pty_ws);
+}
+
 /* --- /command and /terminal -------------------------------------------------------------- */
 
-static void start_spec(struct http_request *rq, const struct spawn_spec *spec)
+static void start_spec(struct http_request *rq, struct spawn_spec *spec)
 {
+    struct spec_env *vars = osb_env_overlay(osb_of(rq), &spec->env, &spec->env_count);
     struct osb_terminal *t = osb_terminal_new(rq, NULL);
     struct hf_error err;
 
     t->end_unseen = true;
+    t->plain = true;
     http_set_user(rq, t, on_disconnect);
     if (engine_spawn(t->osb->base.engine, spec, osb_terminal_on_spawned, t, &err) < 0)
         osb_terminal_on_spawned(t, NULL, &err);
+    free(vars);
 }
 
 /* Names that a body has too; numbers and words are converted to what they would be there. */
@@ -228,7 +243,7 @@ static void start_body(struct http_request *rq, const json_t *body, bool user_sh
     osb_command_request_fini(&a);
 }
 
-void osb_terminal_command(struct http_request *rq)
+static void terminal_command(struct http_request *rq)
 {
     json_auto_t *body = is_upgrade(rq) && may_start(rq) ? query_body(rq) : NULL;
 
@@ -236,8 +251,13 @@ void osb_terminal_command(struct http_request *rq)
     start_body(rq, body, false);
 }
 
+void osb_terminal_command(struct http_request *rq)
+{
+    osb_env_with(rq, terminal_command);
+}
+
 /* No command: the user's shell, with its startup files. */
-void osb_terminal(struct http_request *rq)
+static void terminal(struct http_request *rq)
 {
     const char *command = http_query(rq, "command");
     json_auto_t *body = is_upgrade(rq) && may_start(rq) ? query_body(rq) : NULL;
@@ -248,4 +268,9 @@ void osb_terminal(struct http_request *rq)
         json_object_set_new(body, "argv", json_pack("[s]", osb_shell()));
     }
     start_body(rq, body, true);
+}
+
+void osb_terminal(struct http_request *rq)
+{
+    osb_env_with(rq, terminal);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent.c - errors, settings, and every call but logs and terminal. Layer: dialects.
+ * agent.c - errors, settings, and every call but logs, terminal and files. Layer: dialects.
  */
 #include "dialects/sandbox-agent/agent.h"
 
@@ -14,6 +14,7 @@
 #include "dialects/common/collect_call.h"
 #include "dialects/common/end_call.h"
 #include "dialects/common/error_row.h"
+#include "dialects/common/input_call.h"
 #include "dialects/common/process_json.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/common/start_call.h"
@@ -26,7 +27,8 @@
 
 #define CONFLICT "conflict", "Conflict", "conflict: ", NULL
 #define INVALID "invalid_request", "Invalid Request", "invalid request: ", NULL
-#define NOT_STARTED "stream_error", "Stream Error", "stream error: failed to spawn process: ", NULL
+#define STREAM_ERROR "stream error: "
+#define NOT_STARTED "stream_error", "Stream Error", STREAM_ERROR "failed to spawn process: ", NULL
 
 static const struct error_row errors[] = {
     {HF_E_unauthorized, 0, "token_invalid", "Token Invalid", NULL, "token invalid"},
@@ -35,6 +37,11 @@ static const struct error_row errors[] = {
     {HF_E_spawn_failed, 502, NOT_STARTED},
     {HF_E_user_unknown, 502, NOT_STARTED},
     {HF_E_no_pty, 502, NOT_STARTED},
+    {HF_E_no_such_file, 400, INVALID},
+    {HF_E_file_exists, 400, INVALID},
+    {HF_E_not_a_directory, 400, INVALID},
+    {HF_E_not_a_file, 400, INVALID},
+    {HF_E_file_failed, 502, "stream_error", "Stream Error", STREAM_ERROR, NULL},
     {HF_E_too_many_processes, 409, CONFLICT},
     {HF_E_journal_memory_full, 409, CONFLICT},
     {HF_E_bad_type, 422, INVALID},
@@ -52,6 +59,7 @@ static void agent_error(struct http_request *rq, const struct hf_error *err)
     const char *id = err->code == HF_E_no_such_process ? http_param(rq, "id") : NULL;
     const char *text = row.text != NULL ? row.text : id != NULL ? id : err->detail;
     const char *message = row.status == 401 ? "missing or invalid bearer token" : text;
+    bool spawn = row.status == 502;
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
     char type[64], detail[sizeof err->detail + 64];
 
@@ -61,15 +69,25 @@ static void agent_error(struct http_request *rq, const struct hf_error *err)
     json_kstr(&o, "title", row.title);
     json_kint(&o, "status", row.status);
     json_kstr(&o, "detail", detail);
-    if (id != NULL || row.status == 401 || row.status == 409) {
+    if (id != NULL || row.status == 401 || row.status == 409 || spawn) {
         json_kopen(&o, "details", '{');
-        json_kstr(&o, id != NULL ? "id" : "message", message);
+        json_kstr(&o, id != NULL ? "id" : "message",
+                  spawn ? detail + strlen(STREAM_ERROR) : message);
         if (id != NULL)
             json_kstr(&o, "resource", "process");
         json_close(&o, '}');
     }
     json_close(&o, '}');
     http_reply(rq, row.status, "application/problem+json", buf_data(o.buf), o.buf->len);
+}
+
+json_t *agent_body(struct http_request *rq)
+{
+    if (dialect_is_json(rq))
+        return dialect_body(rq);
+    dialect_fail(rq, HF_E_unsupported_media_type,
+                 "expected request with `Content-Type: application/json`");
+    return NULL;
 }
 
 /* --- settings: limits that a client may set, kept for the next worker ------------------------ */
@@ -82,7 +100,7 @@ static void config_get(struct http_request *rq)
 /* Without room for the note, only this worker has them. */
 static void config_set(struct http_request *rq)
 {
-    json_auto_t *body = dialect_body(rq), *kept = NULL;
+    json_auto_t *body = agent_body(rq), *kept = NULL;
     struct agent_config c = {0};
     struct hf_error err = {0};
 
@@ -193,7 +211,7 @@ static bool has_room(struct agent *a)
 
 static void agent_create(struct http_request *rq)
 {
-    json_auto_t *body = dialect_body(rq);
+    json_auto_t *body = agent_body(rq);
     struct agent_request request;
     struct hf_error err = {0};
 
@@ -227,7 +245,7 @@ static void run_done(struct collect_call *r, struct http_request *rq, const stru
 static void agent_run(struct http_request *rq)
 {
     static const struct collect_call_ops ops = {.done = run_done};
-    json_auto_t *body = dialect_body(rq);
+    json_auto_t *body = agent_body(rq);
     struct agent_request request;
     struct hf_error err = {0};
 
@@ -255,7 +273,7 @@ static void agent_delete(struct http_request *rq)
 static void agent_resize(struct http_request *rq)
 {
     struct process *p = dialect_process(rq, "id");
-    json_auto_t *body = p == NULL ? NULL : dialect_body(rq);
+    json_auto_t *body = p == NULL ? NULL : agent_body(rq);
     struct hf_error err = {0};
     int64_t rows, cols;
 
@@ -273,7 +291,7 @@ static void input_reply(struct http_request *rq, size_t accepted)
 static void agent_input(struct http_request *rq)
 {
     struct process *p = dialect_process(rq, "id");
-    json_auto_t *body = p == NULL ? NULL : dialect_body(rq);
+    json_auto_t *body = p == NULL ? NULL : agent_body(rq);
     int64_t max = agent_of(rq)->config.max_input;
     struct hf_error err = {0};
     struct buf bytes = {0};
@@ -310,6 +328,8 @@ static void agent_kill(struct http_request *rq)
 /* --- routes --------------------------------------------------------------------------------- */
 
 #define ONE "/v1/processes/{id}"
+#define FS "/v1/fs/"
+#define UPLOAD ROUTE_STREAM_BODY | ROUTE_ANY_QUERY, LIMIT_FILE_BYTES, NULL
 
 static const struct route routes[] = {
     {HTTP_GET_M, "/v1/health", health, ROLE_WATCH, 0, 0, NULL},
@@ -327,6 +347,15 @@ static const struct route routes[] = {
     {HTTP_POST_M, ONE "/terminal/resize", agent_resize, ROLE_TYPE, 0, 0, NULL},
     {HTTP_GET_M, ONE "/terminal/ws", agent_terminal, ROLE_WATCH, ROUTE_UPGRADE | ROUTE_ANY_QUERY, 0,
      NULL},
+
+    {HTTP_GET_M, FS "entries", agent_fs_entries, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, FS "file", agent_fs_read, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_PUT_M, FS "file", agent_fs_write, ROLE_OWN, UPLOAD},
+    {HTTP_DELETE_M, FS "entry", agent_fs_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, FS "mkdir", agent_fs_mkdir, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, FS "move", agent_fs_move, ROLE_OWN, 0, 0, NULL},
+    {HTTP_GET_M, FS "stat", agent_fs_stat, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, FS "upload-batch", agent_fs_upload, ROLE_OWN, UPLOAD},
 };
 
 const struct dialect sandbox_agent_dialect = {

@@ -29,8 +29,21 @@ static inline struct agent *agent_of(const struct http_request *rq)
     return http_context(rq);
 }
 
+/* agent.c: a body of JSON; the caller owns it. NULL: replied. */
+json_t *agent_body(struct http_request *rq);
+
 void agent_logs(struct http_request *rq);
 void agent_terminal(struct http_request *rq);
+
+/* agent_files.c */
+void agent_fs_entries(struct http_request *rq);
+void agent_fs_read(struct http_request *rq);
+void agent_fs_write(struct http_request *rq);
+void agent_fs_delete(struct http_request *rq);
+void agent_fs_mkdir(struct http_request *rq);
+void agent_fs_move(struct http_request *rq);
+void agent_fs_stat(struct http_request *rq);
+void agent_fs_upload(struct http_request *rq);
 
 /* --- agent_decode.c. Unknown fields are ignored, as in the original. Pure. ------------------- */
 

@@ -43,21 +43,60 @@ int agent_decode_config(struct agent_config *c, const json_t *body, struct hf_er
     return rc;
 }
 
-#define OWN_FIELD(n, k, m, ...)                                                                    \
-    JSON_FIELD_AS(n, k, struct agent_request, m, .nullable = true, __VA_ARGS__)
+#define AGENT_FIELD(n, k, m, ...) JSON_FIELD_AS(n, k, struct agent_request, m, __VA_ARGS__)
 
-/* A create has all fields but the last two, a run all but the first two. */
+/* A create has all fields but the last two, a run all but the first two. Null means "not given" for
+ * the last three of a run and `cwd` only. */
 static const struct json_field request_fields[] = {
-    SPEC_FIELD("tty", BOOL, spec.pty),
-    OWN_FIELD("interactive", BOOL, interactive),
-    SPEC_FIELD("command", STR, spec.command, .required = true, .min = 1),
-    SPEC_FIELD("cwd", STR, spec.cwd),
-    SPEC_FIELD("args", ARRAY, args),
-    SPEC_FIELD("env", OBJECT, env),
-    SPEC_FIELD("timeoutMs", INT, spec.timeout_ms, .max = INT64_MAX),
-    OWN_FIELD("maxOutputBytes", INT, max_output, .max = INT64_MAX),
+    AGENT_FIELD("tty", BOOL, body.spec.pty, .nullable = false),
+    AGENT_FIELD("interactive", BOOL, interactive, .nullable = false),
+    AGENT_FIELD("command", STR, body.spec.command, .required = true),
+    AGENT_FIELD("args", ARRAY, body.args, .nullable = false),
+    AGENT_FIELD("env", OBJECT, body.env, .nullable = false),
+    AGENT_FIELD("cwd", STR, body.spec.cwd, .nullable = true),
+    AGENT_FIELD("timeoutMs", INT, body.spec.timeout_ms, .max = INT64_MAX, .nullable = true),
+    AGENT_FIELD("maxOutputBytes", INT, max_output, .max = INT64_MAX, .nullable = true),
 };
 #define REQUEST_FIELDS (COUNT(request_fields) - 2)
+
+/* Of the rules that the table cannot express, which status each has is the original's. */
+static int check_types(const json_t *body, struct hf_error *err)
+{
+    static const char *const unsigned_[] = {"timeoutMs", "maxOutputBytes"};
+    const char *name;
+    json_t *value;
+
+    json_object_foreach (json_object_get(body, "env"), name, value)
+        if (!json_is_string(value))
+            return hf_fail_field(err, HF_E_bad_type, "env",
+                                 "the values of \"env\" must be strings");
+    for (size_t i = 0; i < COUNT(unsigned_); i++)
+        if (json_integer_value(json_object_get(body, unsigned_[i])) < 0)
+            return hf_fail_field(err, HF_E_bad_type, unsigned_[i], "\"%s\" must not be negative",
+                                 unsigned_[i]);
+    return 0;
+}
+
+static int check_values(const struct spawn_spec *s, struct hf_error *err)
+{
+    if (s->command[strspn(s->command, " \t\n\v\f\r")] == '\0')
+        return hf_fail_field(err, HF_E_bad_value, "command", "command must not be empty");
+    if (s->cwd != NULL && s->cwd[0] == '\0')
+        return hf_fail_field(err, HF_E_spawn_failed, "cwd",
+                             "No such file or directory: \"cwd\" is empty");
+    return 0;
+}
+
+static int decode_spec(struct agent_request *a, const json_t *body, const struct json_field *fields,
+                       struct hf_error *err)
+{
+    int rc = check_types(body, err);
+
+    spec_body_init(&a->body);
+    if (rc == 0)
+        rc = spec_body_decode(&a->body, body, fields, REQUEST_FIELDS, err);
+    return rc < 0 ? rc : check_values(&a->body.spec, err);
+}
 
 int agent_decode_create(struct agent_request *a, const json_t *body, struct hf_error *err)
 {
@@ -65,8 +104,7 @@ int agent_decode_create(struct agent_request *a, const json_t *body, struct hf_e
     int rc;
 
     *a = (struct agent_request){0};
-    spec_body_init(&a->body);
-    rc = spec_body_decode(&a->body, body, request_fields, REQUEST_FIELDS, err);
+    rc = decode_spec(a, body, request_fields, err);
     s->source = SOURCE_AGENT;
     s->stdin_mode = s->pty ? STDIN_DEFAULT : STDIN_PIPE;
     s->metadata_json = a->interactive ? "{\"interactive\":true}" : NULL;
@@ -80,8 +118,7 @@ int agent_decode_run(struct agent_request *a, const json_t *body, const struct a
     int rc;
 
     *a = (struct agent_request){.max_output = c->max_output};
-    spec_body_init(&a->body);
-    rc = spec_body_decode(&a->body, body, request_fields + 2, REQUEST_FIELDS, err);
+    rc = decode_spec(a, body, request_fields + 2, err);
     s->source = SOURCE_AGENT;
     if (s->timeout_ms == 0)
         s->timeout_ms = c->default_run_ms;

@@ -29,22 +29,23 @@ struct agent_log_filter {
 
 static bool log_wants(const struct agent_log_filter *f, const struct slice *s)
 {
-    if (s->len == 0)
+    if (s->len == 0 || s->dense < f->since)
         return false;
     return f->stream == LOG_COMBINED ? s->stream != STREAM_TTY : f->stream == (int)s->stream;
 }
 
-/* Sequence numbers begin with 1. */
+/* Sequence numbers begin with 1 and have no holes. */
 static void log_write(struct json_out *o, const struct slice *s)
 {
-    json_ku64(o, "sequence", s->number + 1);
+    json_ku64(o, "sequence", s->dense + 1);
     json_kstr(o, "stream", log_streams[s->stream]);
     json_kint(o, "timestampMs", s->time_ms);
     process_json_base64(o, "data", s->bytes, s->len);
     json_kstr(o, "encoding", "base64");
 }
 
-/* With a tail: the first of the last requested runs. */
+/* With a tail: the first of the last requested runs. A run's number is never below its sequence, so
+ * none of those requested is before `since`. */
 static uint64_t log_begin(const struct agent_log_filter *f, const struct journal *j)
 {
     uint64_t first = journal_run_first(j), n = journal_run_count(j);
@@ -96,11 +97,11 @@ static void follow_run(struct follow *base, const struct slice *s)
     struct agent_follow *f = list_entry(base, struct agent_follow, follow);
     struct json_out o;
 
-    if (s->number < f->filter.since || !log_wants(&f->filter, s))
+    if (!log_wants(&f->filter, s))
         return;
     o = dialect_reply_open(base->call.base);
     log_write(&o, s);
-    follow_send_json(base, "log", s->number + 1, &o);
+    follow_send_json(base, "log", s->dense + 1, &o);
 }
 
 static bool follow_exited(struct follow *f, const struct exit_record *x)
@@ -143,17 +144,18 @@ static bool logs_decode(struct http_request *rq, struct process *p, struct agent
 
 void agent_logs(struct http_request *rq)
 {
-    static const char *const follows[] = {"true", "false"};
+    const char *text = http_query(rq, "follow");
     struct process *p = dialect_process(rq, "id");
     struct agent_log_filter f = {.tail = -1};
-    int follow;
+    int follow = text != NULL ? text_to_bool(text) : 0;
 
     if (p == NULL || !logs_decode(rq, p, &f))
         return;
-    follow = check_query_choice(rq, "follow", follows, 2, 1);
-    if (follow == 0)
+    if (follow < 0)
+        dialect_fail(rq, HF_E_bad_value, "query parameter follow must be true or false");
+    else if (follow)
         logs_follow(rq, p, &f);
-    else if (follow == 1)
+    else
         logs_reply(rq, p, &f);
 }
 

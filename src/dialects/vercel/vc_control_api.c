@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "dialects/common/end_call.h"
 #include "dialects/vercel/vercel.h"
 
 #define REGION "local"
@@ -67,6 +68,10 @@ static void write_sandbox(struct json_out *o, const struct vc_sandbox *b, const 
     json_kstr(o, "currentSessionId", b->session);
     json_kstr(o, "status", status_of(b));
     json_kstr(o, "cwd", cwd);
+    if (b->tags != NULL) {
+        json_key(o, "tags");
+        json_value(o, b->tags);
+    }
     json_close(o, '}');
 }
 
@@ -157,13 +162,12 @@ static struct vc_sandbox *named(struct http_request *rq)
 
 void vc_sandbox_get(struct http_request *rq)
 {
-    const char *resume = http_query(rq, "resume");
     struct vc_sandbox *b = named(rq);
     bool again;
 
     if (b == NULL)
         return;
-    again = b->stopped && resume != NULL && strcmp(resume, "true") == 0;
+    again = b->stopped && dialect_query_flag(rq, "resume");
     if (again && http_role(rq) < ROLE_OWN) {
         vc_refuse(rq, 403, "forbidden", "this token may not resume a sandbox");
         return;
@@ -173,11 +177,52 @@ void vc_sandbox_get(struct http_request *rq)
     reply_sandbox(rq, b, again);
 }
 
+/* The reply says what now holds. Sizes, ports and similar settings are passed over as in create. */
+void vc_sandbox_update(struct http_request *rq)
+{
+    struct vercel *v = vc_of(rq);
+    struct vc_sandbox *b = named(rq);
+    json_auto_t *body = b == NULL ? NULL : dialect_object(rq);
+    struct hf_error err = {0};
+    struct vc_create request;
+    struct json_out o;
+
+    if (body == NULL)
+        return;
+    if (vc_decode_update(&request, body, &err) < 0 ||
+        vc_sandbox_change(&v->boxes, b, &request, &err) < 0) {
+        vc_error(rq, &err);
+        return;
+    }
+    o = dialect_reply_open(&v->base);
+    json_key(&o, "sandbox");
+    write_sandbox(&o, b, v->cwd);
+    write_routes(&o);
+    dialect_reply_send(rq, 200, &o);
+}
+
+/* Filters are NAME:VALUE, as clients of the platform send them. */
+static bool has_tag(const struct vc_sandbox *b, const char *filter)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach (b->tags, name, value) {
+        size_t len = strlen(name);
+
+        if (strncmp(filter, name, len) == 0 && filter[len] == ':' &&
+            strcmp(filter + len + 1, json_string_value(value)) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_wanted(const struct http_request *rq, const struct vc_sandbox *b)
 {
     const char *prefix = http_query(rq, "namePrefix"), *name = http_query(rq, "name");
+    const char *tag = http_query(rq, "tags");
 
-    if (http_query(rq, "tags") != NULL) /* none of ours has any */
+    if (tag != NULL && !has_tag(b, tag))
         return false;
     return (prefix == NULL || strncmp(b->name, prefix, strlen(prefix)) == 0) &&
            (name == NULL || strcmp(b->name, name) == 0);
@@ -223,20 +268,59 @@ void vc_session_list(struct http_request *rq)
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-/* Also for a stopped session, as long as it is the last. */
-static struct vc_sandbox *session(struct http_request *rq)
+/* A session that was stopped is known until the next one is. False: replied. */
+static bool session(struct http_request *rq, struct vc_sandbox *out)
 {
-    struct vc_sandbox *b = vc_sandbox_of_session(&vc_of(rq)->boxes, http_param(rq, "session"));
-
-    return b != NULL ? b : vc_session(rq);
+    return vc_sandbox_at_session(&vc_of(rq)->boxes, http_param(rq, "session"), out) ||
+           vc_session(rq) != NULL;
 }
 
 void vc_session_get(struct http_request *rq)
 {
-    struct vc_sandbox *b = session(rq);
+    struct vc_sandbox b;
 
-    if (b != NULL)
+    if (session(rq, &b))
+        reply_session(rq, &b);
+}
+
+void vc_session_policy(struct http_request *rq)
+{
+    struct vc_sandbox *b = vc_session(rq);
+    json_auto_t *body = b == NULL ? NULL : dialect_object(rq);
+    struct hf_error err = {0};
+
+    if (body == NULL)
+        return;
+    if (vc_check_policy(body, &err) < 0)
+        vc_error(rq, &err);
+    else
         reply_session(rq, b);
+}
+
+/* The newest LIMIT_VERCEL_COMMANDS that were started in a session. */
+void vc_list_commands(struct http_request *rq)
+{
+    const char *id = http_param(rq, "session");
+    struct engine *e = dialect_base_of(rq)->engine;
+    struct process *p = NULL;
+    struct json_out o;
+    int left = LIMIT_VERCEL_COMMANDS;
+
+    if (!session(rq, &(struct vc_sandbox){0}))
+        return;
+    o = dialect_reply_open(dialect_base_of(rq));
+    json_kopen(&o, "commands", '[');
+    while (left > 0 && (p = engine_next(e, p)) != NULL) {
+        struct process_view v;
+
+        process_view(p, &v);
+        if (v.session_id == NULL || strcmp(v.session_id, id) != 0)
+            continue;
+        vc_write_command(&o, p, id);
+        left--;
+    }
+    json_close(&o, ']');
+    dialect_reply_send(rq, 200, &o);
 }
 
 void vc_session_extend(struct http_request *rq)
@@ -259,36 +343,24 @@ void vc_session_extend(struct http_request *rq)
 /* --- stopping ------------------------------------------------------------------------------- */
 
 struct vc_stop {
-    struct call call;
-    char session[BOX_SESSION_BYTES + 1];
-    size_t left;  /* commands that are being terminated, plus one for the loop that counts them */
-    bool removed; /* remove the sandbox with them */
+    struct end_call end;
+    struct vc_sandbox at_stop; /* a sandbox that is resumed meanwhile has another session */
+    bool removed;              /* remove the sandbox with its commands */
 };
 
-/* The grace period ends soon. */
-static const struct call_kind stop_kind = {.stays = true};
-
-static void on_ended(void *arg, struct process *p, const struct survivors *survivors)
+static void stop_done(struct end_call *e, struct http_request *rq, const struct hf_error *err)
 {
-    struct vc_stop *s = arg;
-    struct vercel *v = (struct vercel *)s->call.base;
-    struct vc_sandbox *b;
-    struct http_request *rq;
-    bool removed = s->removed;
+    const struct vc_stop *s = list_entry(e, struct vc_stop, end);
+    struct vercel *v = (struct vercel *)e->call.base;
+    struct vc_sandbox *b = vc_sandbox_of_session(&v->boxes, s->at_stop.session);
 
-    (void)p, (void)survivors;
-    if (--s->left > 0)
-        return;
-    b = vc_sandbox_of_session(&v->boxes, s->session);
-    rq = call_end(&s->call);
-    if (rq != NULL && b == NULL)
-        vc_refuse(rq, 410, "sandbox_stopped", "it has been removed in the meantime");
-    else if (rq != NULL && !removed)
-        reply_session(rq, b);
+    (void)err;
+    if (rq != NULL && !s->removed)
+        reply_session(rq, &s->at_stop);
     else if (rq != NULL)
-        reply_removed(rq, b);
-    /* The permanent sandbox is only stopped. */
-    if (removed && b != NULL && strcmp(b->name, BOX_LOCAL) != 0)
+        reply_removed(rq, &s->at_stop);
+    /* One that was resumed meanwhile is another's. The permanent sandbox is only stopped. */
+    if (s->removed && b != NULL && strcmp(b->name, BOX_LOCAL) != 0)
         vc_sandbox_remove(&v->boxes, b);
 }
 
@@ -296,32 +368,34 @@ static void on_ended(void *arg, struct process *p, const struct survivors *survi
 static void stop(struct http_request *rq, struct vc_sandbox *b, bool removed)
 {
     struct vercel *v = vc_of(rq);
-    struct vc_stop *s = call_begin(rq, &stop_kind, sizeof *s);
+    struct vc_stop *s = end_call_begin(rq, stop_done, sizeof *s);
     struct process *p = NULL;
 
-    s->left = 1;
     s->removed = removed;
-    memcpy(s->session, b->session, sizeof s->session);
     if (!b->stopped)
         vc_sandbox_stop(&v->boxes, b);
+    s->at_stop = *b;
+    s->at_stop.env = s->at_stop.tags = NULL;
     while ((p = engine_next_all(v->base.engine, p)) != NULL) {
         struct process_view view;
 
         process_view(p, &view);
-        if (view.running && view.session_id != NULL && strcmp(view.session_id, s->session) == 0) {
-            s->left++;
-            process_terminate(p, -1, "api", on_ended, s);
-        }
+        if (view.running && view.session_id != NULL &&
+            strcmp(view.session_id, s->at_stop.session) == 0)
+            end_call_terminate(&s->end, p, -1);
     }
-    on_ended(s, NULL, NULL);
+    end_call_wait(&s->end);
 }
 
 void vc_session_stop(struct http_request *rq)
 {
-    struct vc_sandbox *b = session(rq);
+    const char *id = http_param(rq, "session");
+    struct vc_sandbox *b = vc_sandbox_of_session(&vc_of(rq)->boxes, id), last;
 
     if (b != NULL)
         stop(rq, b, false);
+    else if (session(rq, &last))
+        reply_session(rq, &last);
 }
 
 void vc_sandbox_delete(struct http_request *rq)

@@ -213,6 +213,35 @@ static bool is_given(const json_t *v)
     return v != NULL && !json_is_null(v) && !(json_is_object(v) && json_object_size(v) == 0);
 }
 
+int vc_check_policy(const json_t *policy, struct hf_error *err)
+{
+    const char *mode = json_string_value(json_object_get(policy, "mode"));
+
+    if (mode != NULL && strcmp(mode, "allow-all") == 0)
+        return 0;
+    return hf_fail_field(
+        err, HF_E_bad_request, "networkPolicy",
+        "the network cannot be restricted: only the policy allow-all is supported");
+}
+
+static int check_tags(const json_t *tags, struct hf_error *err)
+{
+    const char *name;
+    json_t *value;
+    size_t bytes = 0;
+
+    json_object_foreach ((json_t *)(uintptr_t)tags, name, value) {
+        if (!json_is_string(value))
+            return hf_fail_field(err, HF_E_bad_type, "tags",
+                                 "the values of \"tags\" must be strings");
+        bytes += strlen(name) + json_string_length(value);
+    }
+    if (bytes > LIMIT_VERCEL_TAGS_BYTES)
+        return hf_fail_field(err, HF_E_bad_value, "tags", "the tags exceed %d bytes",
+                             LIMIT_VERCEL_TAGS_BYTES);
+    return 0;
+}
+
 /*
  * Refuse what would silently be missing: files that should exist, and a network that should be
  * closed. Sizes, images, regions, ports and similar settings are ignored.
@@ -220,18 +249,13 @@ static bool is_given(const json_t *v)
 static int check_wishes(const json_t *body, struct hf_error *err)
 {
     const json_t *policy = json_object_get(body, "networkPolicy");
-    const char *mode = json_string_value(json_object_get(policy, "mode"));
 
     if (is_given(json_object_get(body, "source")))
         return hf_fail_field(err, HF_E_bad_request, "source",
-                             "a source is not supported: fetch it with a command");
+                             "\"source\" is not supported; fetch the files with a command");
     if (is_given(json_object_get(body, "mounts")))
         return hf_fail_field(err, HF_E_bad_request, "mounts", "drives are not supported");
-    if (is_given(policy) && (mode == NULL || strcmp(mode, "allow-all") != 0))
-        return hf_fail_field(
-            err, HF_E_bad_request, "networkPolicy",
-            "the network cannot be restricted: only the policy allow-all is supported");
-    return 0;
+    return is_given(policy) ? vc_check_policy(policy, err) : 0;
 }
 
 int vc_decode_create(struct vc_create *c, const json_t *body, struct hf_error *err)
@@ -240,19 +264,32 @@ int vc_decode_create(struct vc_create *c, const json_t *body, struct hf_error *e
         CREATE_FIELD("name", STR, name),
         CREATE_FIELD("timeout", INT, timeout_ms, .max = LIMIT_DURATION_MS),
         CREATE_FIELD("env", OBJECT, env),
+        CREATE_FIELD("tags", OBJECT, tags),
     };
     int rc;
 
     *c = (struct vc_create){0};
     rc = json_decode_known(body, fields, COUNT(fields), c, err);
-    if (rc < 0 || (rc = check_wishes(body, err)) < 0)
+    if (rc < 0 || (rc = check_wishes(body, err)) < 0 || (rc = check_tags(c->tags, err)) < 0)
         return rc;
     if (c->name != NULL && !vc_name_is_valid(c->name))
         return hf_fail_field(
             err, HF_E_bad_value, "name",
-            "a name may have letters, digits, '.', '_' and '-', at most %d characters",
+            "a name can have letters, digits, '.', '_' and '-', at most %d characters",
             LIMIT_VERCEL_NAME_BYTES);
     return check_variables(c->env, err);
+}
+
+int vc_decode_update(struct vc_create *c, const json_t *body, struct hf_error *err)
+{
+    static const char *const snapshots[] = {"currentSnapshotId", "snapshotExpiration",
+                                            "keepLastSnapshots"};
+
+    for (size_t i = 0; i < COUNT(snapshots); i++)
+        if (is_given(json_object_get(body, snapshots[i])))
+            return hf_fail_field(err, HF_E_bad_request, snapshots[i],
+                                 "snapshots are not supported");
+    return vc_decode_create(c, body, err);
 }
 
 int vc_decode_duration(const json_t *body, int64_t *ms, struct hf_error *err)
@@ -297,7 +334,9 @@ int vc_decode_path(const json_t *body, const char *cwd, char out[PATH_MAX], stru
     else
         len = snprintf(out, PATH_MAX, "%s/%s", cwd, path);
     if (path[0] == '\0' || len >= PATH_MAX || out[0] != '/')
-        return hf_fail_field(err, HF_E_bad_value, "path",
-                             "\"path\" must be a path below an absolute directory, not too long");
+        return hf_fail_field(
+            err, HF_E_bad_value, "path",
+            "\"path\" must be absolute or relative to an absolute directory, and within "
+            "the length limit");
     return 0;
 }

@@ -43,8 +43,13 @@ struct vc_create {
     const char *name;   /* NULL: generate one */
     int64_t timeout_ms; /* 0: default */
     json_t *env;        /* NULL: none */
+    json_t *tags;       /* strings; NULL: none */
 };
 int vc_decode_create(struct vc_create *c, const json_t *body, struct hf_error *err);
+/* The same of a change; a name is ignored. */
+int vc_decode_update(struct vc_create *c, const json_t *body, struct hf_error *err);
+/* A network policy of a session: only the one that allows all. */
+int vc_check_policy(const json_t *policy, struct hf_error *err);
 /* Letters, digits, '.', '_' and '-', limited in length; and none of the words that are paths of the
  * API. */
 bool vc_name_is_valid(const char *name);

@@ -8,65 +8,31 @@
  */
 #include <signal.h>
 
+#include "dialects/common/end_call.h"
 #include "dialects/common/request_checks.h"
 #include "dialects/vercel/vercel.h"
 
-struct vc_kill_act {
-    struct call call;
-    struct process *process; /* referenced */
-};
-
-static void act_release(struct call *c)
-{
-    process_unref(((struct vc_kill_act *)c)->process);
-}
-
-/* The keeper replies soon. */
-static const struct call_kind act_kind = {.release = act_release, .stays = true};
-
-static struct vc_kill_act *act_new(struct http_request *rq, struct process *p)
-{
-    struct vc_kill_act *a = call_begin(rq, &act_kind, sizeof *a);
-
-    a->process = process_ref(p);
-    return a;
-}
-
 /* It may have ended just now: that is a success. */
-static void act_reply(struct vc_kill_act *a, const struct hf_error *err)
+static void kill_done(struct end_call *e, struct http_request *rq, const struct hf_error *err)
 {
-    if (err != NULL && err->code != HF_E_not_running) {
-        call_fail(&a->call, err);
+    if (rq == NULL)
         return;
-    }
-    if (a->call.rq != NULL)
-        vc_reply_command(a->call.rq, a->process);
-    a->call.rq = NULL; /* replied */
-    call_end(&a->call);
-}
-
-static void on_ended(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)p, (void)s;
-    act_reply(arg, NULL);
-}
-
-static void on_signalled(void *arg, int rc, const struct hf_error *err)
-{
-    act_reply(arg, rc < 0 ? err : NULL);
+    if (err != NULL && err->code != HF_E_not_running)
+        http_reply_error(rq, err);
+    else
+        vc_reply_command(rq, e->process);
 }
 
 static void send_signal(struct http_request *rq, struct process *p, int signum)
 {
+    struct end_call *e = end_call_begin(rq, kill_done, sizeof *e);
     bool ends = signum == SIGTERM || signum == SIGHUP;
-    struct vc_kill_act *a = act_new(rq, p);
-    struct hf_error err = {0};
 
     if (signum == SIGKILL)
-        process_terminate(p, 0, "api", on_ended, a);
-    else if (process_signal(p, signum, ends ? TARGET_TREE : TARGET_GROUP, on_signalled, a, &err) <
-             0)
-        act_reply(a, &err);
+        end_call_terminate(e, p, 0);
+    else
+        end_call_send(e, p, signum, ends ? TARGET_TREE : TARGET_GROUP);
+    end_call_wait(e);
 }
 
 void vc_kill(struct http_request *rq)

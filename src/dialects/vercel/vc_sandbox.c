@@ -34,9 +34,18 @@ static void write_box(struct json_out *o, const struct vc_sandbox *b)
     json_kint(o, "timeout", b->timeout_ms);
     json_kint(o, "usual", b->usual_ms);
     json_kbool(o, "stopped", b->stopped);
+    if (b->last[0] != '\0') {
+        json_kstr(o, "last", b->last);
+        json_kint(o, "last_began", b->last_began_ms);
+        json_kint(o, "last_ended", b->last_ended_ms);
+    }
     if (b->env != NULL) {
         json_key(o, "env");
         json_value(o, b->env);
+    }
+    if (b->tags != NULL) {
+        json_key(o, "tags");
+        json_value(o, b->tags);
     }
     json_close(o, '}');
 }
@@ -89,11 +98,15 @@ static void read_box(struct boxes *all, const json_t *o)
         .timeout_ms = take_int(o, "timeout"),
         .usual_ms = take_int(o, "usual"),
         .stopped = json_is_true(json_object_get(o, "stopped")),
+        .last_began_ms = take_int(o, "last_began"),
+        .last_ended_ms = take_int(o, "last_ended"),
     };
     if (!take_text(o, "name", b->name, sizeof b->name) ||
         !take_text(o, "session", b->session, sizeof b->session))
         return;
+    (void)take_text(o, "last", b->last, sizeof b->last);
     b->env = json_incref(json_object_get(o, "env"));
+    b->tags = json_incref(json_object_get(o, "tags"));
     all->count++;
 }
 
@@ -115,8 +128,10 @@ void vc_sandboxes_init(struct boxes *all, struct engine *e)
 
 void vc_sandboxes_fini(struct boxes *all)
 {
-    while (all->count > 0)
+    while (all->count > 0) {
         json_decref(all->list[--all->count].env);
+        json_decref(all->list[all->count].tags);
+    }
     free(all->list);
 }
 
@@ -156,6 +171,27 @@ struct vc_sandbox *vc_sandbox_of_session(struct boxes *all, const char *session)
     return NULL;
 }
 
+bool vc_sandbox_at_session(const struct boxes *all, const char *session, struct vc_sandbox *out)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const struct vc_sandbox *b = &all->list[i];
+        bool last = b->last[0] != '\0' && strcmp(b->last, session) == 0;
+
+        if (!last && strcmp(b->session, session) != 0)
+            continue;
+        *out = *b;
+        out->env = out->tags = NULL;
+        if (last) {
+            memcpy(out->session, b->last, sizeof out->session);
+            out->began_ms = b->last_began_ms;
+            out->changed_ms = b->last_ended_ms;
+            out->stopped = true;
+        }
+        return true;
+    }
+    return false;
+}
+
 /* --- changes -------------------------------------------------------------------------------- */
 
 static void new_session(struct vc_sandbox *b, int64_t now)
@@ -175,6 +211,7 @@ static void drop(struct boxes *all, struct vc_sandbox *b)
     size_t at = (size_t)(b - all->list);
 
     json_decref(b->env);
+    json_decref(b->tags);
     all->count--;
     memmove(b, b + 1, (all->count - at) * sizeof *b);
 }
@@ -214,6 +251,11 @@ static void make_name(struct vc_sandbox *b)
     snprintf(b->name, sizeof b->name, "sandbox-%s", text);
 }
 
+static json_t *copy_of(const json_t *o)
+{
+    return json_object_size(o) > 0 ? json_deep_copy(o) : NULL;
+}
+
 struct vc_sandbox *vc_sandbox_new(struct boxes *all, const struct vc_create *request,
                                   struct hf_error *err)
 {
@@ -236,7 +278,8 @@ struct vc_sandbox *vc_sandbox_new(struct boxes *all, const struct vc_create *req
         snprintf(b->name, sizeof b->name, "%s", request->name);
     else
         make_name(b);
-    b->env = json_object_size(request->env) > 0 ? json_deep_copy(request->env) : NULL;
+    b->env = copy_of(request->env);
+    b->tags = copy_of(request->tags);
     new_session(b, now);
     if (boxes_keep(all) == -ENOSPC && strcmp(b->name, BOX_LOCAL) != 0) {
         drop(all, b);
@@ -244,6 +287,33 @@ struct vc_sandbox *vc_sandbox_new(struct boxes *all, const struct vc_create *req
         return NULL;
     }
     return b;
+}
+
+int vc_sandbox_change(struct boxes *all, struct vc_sandbox *b, const struct vc_create *request,
+                      struct hf_error *err)
+{
+    struct vc_sandbox old = *b;
+
+    if (request->timeout_ms > 0)
+        b->usual_ms = request->timeout_ms;
+    if (request->env != NULL)
+        b->env = copy_of(request->env);
+    if (request->tags != NULL)
+        b->tags = copy_of(request->tags);
+    b->changed_ms = clock_wall_ms();
+    if (boxes_keep(all) == -ENOSPC) {
+        if (b->env != old.env)
+            json_decref(b->env);
+        if (b->tags != old.tags)
+            json_decref(b->tags);
+        *b = old;
+        return hf_fail(err, HF_E_bad_request, "there is no room for these variables and tags");
+    }
+    if (b->env != old.env)
+        json_decref(old.env);
+    if (b->tags != old.tags)
+        json_decref(old.tags);
+    return 0;
 }
 
 void vc_sandbox_stop(struct boxes *all, struct vc_sandbox *b)
@@ -255,6 +325,9 @@ void vc_sandbox_stop(struct boxes *all, struct vc_sandbox *b)
 
 void vc_sandbox_resume(struct boxes *all, struct vc_sandbox *b)
 {
+    memcpy(b->last, b->session, sizeof b->last);
+    b->last_began_ms = b->began_ms;
+    b->last_ended_ms = b->changed_ms;
     new_session(b, clock_wall_ms());
     (void)boxes_keep(all);
 }

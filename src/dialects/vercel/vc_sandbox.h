@@ -29,7 +29,10 @@ struct vc_sandbox {
     int64_t timeout_ms;
     int64_t usual_ms; /* the timeout of the next session */
     bool stopped;
-    json_t *env; /* NULL: none */
+    json_t *env, *tags; /* NULL: none */
+    /* The session before this one, which somebody may still name; "": none. */
+    char last[BOX_SESSION_BYTES + 1];
+    int64_t last_began_ms, last_ended_ms;
 };
 
 /* Pointers to a box are valid until the next one is created or removed. */
@@ -45,11 +48,17 @@ void vc_sandboxes_fini(struct boxes *all);
 struct vc_sandbox *vc_sandbox_named(struct boxes *all, const char *name); /* NULL: none */
 struct vc_sandbox *vc_sandbox_of_session(struct boxes *all,
                                          const char *session); /* its current session; or NULL */
-bool vc_sandbox_is_session_id(const char *text);               /* has the format of one */
+/* Fills *out with the sandbox as it was in its current or its last session, without env and tags.
+ * False: no sandbox has had it. */
+bool vc_sandbox_at_session(const struct boxes *all, const char *session, struct vc_sandbox *out);
+bool vc_sandbox_is_session_id(const char *text); /* has the format of one */
 
 /* NULL: err. The name must not exist. */
 struct vc_sandbox *vc_sandbox_new(struct boxes *all, const struct vc_create *request,
                                   struct hf_error *err);
+/* Changes what the request has; 0, or a negative errno with err and nothing is changed. */
+int vc_sandbox_change(struct boxes *all, struct vc_sandbox *b, const struct vc_create *request,
+                      struct hf_error *err);
 void vc_sandbox_stop(struct boxes *all, struct vc_sandbox *b);
 void vc_sandbox_resume(struct boxes *all, struct vc_sandbox *b); /* starts a new session */
 void vc_sandbox_extend(struct boxes *all, struct vc_sandbox *b, int64_t ms);

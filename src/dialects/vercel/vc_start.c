@@ -83,12 +83,15 @@ static void start_on_spawned(void *arg, struct process *p, const struct hf_error
 static void start_substitute(struct vc_start *s, const struct hf_error *why)
 {
     bool missing = why->errno_name != NULL && strcmp(why->errno_name, "ENOENT") == 0;
-    const char *args[FILE_OP_ARGS];
     hf_autofree char *metadata = vc_substitute_metadata(&s->command.body.spec);
     struct spawn_spec spec;
+    struct file_op op;
     struct hf_error err = {0};
 
-    file_op_spec(&spec, args, NULL, "fail", why->detail, missing ? "127" : "126");
+    file_op_init(&op, NULL, "fail", why->detail);
+    file_op_arg(&op, missing ? "127" : "126");
+    file_op_spec(&spec, &op);
+    spec.history_bytes = 0;
     spec.source = SOURCE_AGENT; /* not an internal process: it is listed, and kept */
     spec.helper = false;
     spec.label = NULL;
@@ -98,6 +101,7 @@ static void start_substitute(struct vc_start *s, const struct hf_error *why)
     s->substitute = true;
     if (engine_spawn(s->call.base->engine, &spec, start_on_spawned, s, &err) < 0)
         call_fail(&s->call, &err);
+    file_op_fini(&op);
 }
 
 static void start_on_spawned(void *arg, struct process *p, const struct hf_error *err)

@@ -80,7 +80,6 @@ static int stdin_decode(const struct process *p, const json_t *body, struct buf 
  * input that still waits cannot be told from a repetition of it, so it has to come again. */
 void vc_stdin(struct http_request *rq)
 {
-    struct input_call_queue *q = &dialect_base_of(rq)->typing;
     struct process *p = vc_command(rq);
     json_auto_t *body = p == NULL ? NULL : dialect_object(rq);
     struct buf bytes = {0};
@@ -93,9 +92,9 @@ void vc_stdin(struct http_request *rq)
         stdin_fail(rq, &err);
     else if (bytes.len == 0 && !close)
         stdin_reply(rq, p);
-    else if (input_call_is_waiting(q, p))
-        vc_refuse(rq, 503, "unavailable", "earlier input still waits; send this again");
+    else if (input_call_is_waiting(dialect_base_of(rq), p))
+        vc_refuse(rq, 503, "unavailable", "earlier input is still queued; send this again later");
     else
-        input_call_take(q, rq, p, &bytes, close, stdin_done);
+        input_call_take(rq, p, &bytes, close, stdin_done);
     buf_fini(&bytes);
 }

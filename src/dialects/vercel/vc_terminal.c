@@ -17,11 +17,11 @@
 #include "dialects/vercel/vercel_limits.h"
 
 /*
- * Owned by the console from its start to its end. While a process is being started, the engine
- * refers to it too, and the last of the two frees it.
+ * A call without a request. The console refers to it from its start to its end, and the engine
+ * while a process is being started; the last of the two ends it.
  */
 struct vc_terminal {
-    struct pending pending; /* while a process is being started */
+    struct call call;
     struct vercel *vercel;
     struct console *console; /* NULL: the client has disconnected */
     struct timer *patience;  /* for the first frame */
@@ -31,11 +31,12 @@ struct vc_terminal {
     int64_t rows, cols;
 };
 
-static void terminal_free(struct vc_terminal *t)
+static void terminal_release(struct call *c)
 {
-    timer_close(t->patience);
-    free(t);
+    timer_close(list_entry(c, struct vc_terminal, call)->patience);
 }
+
+static const struct call_kind terminal_kind = {.release = terminal_release, .stays = true};
 
 /* --- to the client -------------------------------------------------------------------------- */
 
@@ -66,19 +67,6 @@ static void send_failure(struct console *c, const struct hf_error *err)
 
 /* --- the start ------------------------------------------------------------------------------ */
 
-/* The dialect is freed before the engine has replied: it never will. */
-static void starting_free(struct pending *p)
-{
-    struct vc_terminal *t = list_entry(p, struct vc_terminal, pending);
-
-    pending_fini(p);
-    t->starting = false;
-    if (t->console == NULL)
-        terminal_free(t);
-}
-
-static const struct pending_kind starting_kind = {.drain = NULL, .free = starting_free};
-
 static void terminal_begin(struct vc_terminal *t, struct process *p)
 {
     const struct viewer_options o = {.since = SINCE_OFFSET,
@@ -102,7 +90,6 @@ static void terminal_on_spawned(void *arg, struct process *p, const struct hf_er
     const struct vc_sandbox *b = vc_sandbox_of_session(&t->vercel->boxes, t->session);
     bool gone = t->console == NULL || console_is_closing(t->console);
 
-    pending_fini(&t->pending);
     t->starting = false;
     if (p != NULL && (gone || b == NULL || b->stopped))
         process_terminate(p, 0, "detach", NULL, NULL);
@@ -113,7 +100,7 @@ static void terminal_on_spawned(void *arg, struct process *p, const struct hf_er
     else if (!gone)
         terminal_begin(t, p);
     if (t->console == NULL)
-        terminal_free(t);
+        call_end(&t->call);
 }
 
 static void terminal_start(struct vc_terminal *t, struct vc_command *start)
@@ -125,7 +112,6 @@ static void terminal_start(struct vc_terminal *t, struct vc_command *start)
     t->rows = start->body.spec.rows;
     t->cols = start->body.spec.cols;
     start->body.spec.session_id = t->session;
-    pending_init(&t->pending, &t->vercel->base.pending, &starting_kind);
     if (engine_spawn(t->vercel->base.engine, &start->body.spec, terminal_on_spawned, t, &err) < 0)
         terminal_on_spawned(t, NULL, &err);
 }
@@ -189,7 +175,7 @@ static void terminal_closed(struct console *c, int code)
     t->console = NULL;
     timer_stop(t->patience);
     if (!t->starting)
-        terminal_free(t);
+        call_end(&t->call);
 }
 
 static const struct console_ops ops = {
@@ -203,22 +189,23 @@ void vc_terminal(struct http_request *rq)
 {
     struct vercel *v = vc_of(rq);
     struct vc_sandbox *b = vc_session(rq);
-    struct console_open o = {
-        .ops = &ops, .pending = &v->base.pending, .text_max = LIMIT_JSON_BODY_BYTES};
+    struct console_open o = {.ops = &ops, .text_max = LIMIT_JSON_BODY_BYTES};
     struct hf_error err = {0};
     struct vc_terminal *t;
 
     if (b == NULL)
         return;
     t = hf_xalloc(sizeof *t);
-    t->vercel = v;
-    t->patience = timer_new(v->base.loop, terminal_on_patience, t);
-    memcpy(t->session, b->session, sizeof t->session);
     o.user = t;
     t->console = console_open(rq, &o, &err);
     if (t->console == NULL) {
-        terminal_free(t);
+        free(t);
         return;
     }
+    /* After the console, so that the dialect frees that first. */
+    call_adopt_unattended(&t->call, &v->base, &terminal_kind);
+    t->vercel = v;
+    memcpy(t->session, b->session, sizeof t->session);
+    t->patience = timer_new(v->base.loop, terminal_on_patience, t);
     timer_start(t->patience, VERCEL_START_MS);
 }

@@ -92,13 +92,12 @@ static void wait_begin(struct http_request *rq, struct process *p)
 
 void vc_get(struct http_request *rq)
 {
-    const char *wait = http_query(rq, "wait");
     struct process *p = vc_command(rq);
     struct hf_error err = {0};
 
     if (p == NULL)
         return;
-    if (wait == NULL || strcmp(wait, "true") != 0 || !process_is_running(p)) {
+    if (!dialect_query_flag(rq, "wait") || !process_is_running(p)) {
         vc_reply_command(rq, p);
     } else if (vc_of(rq)->waits >= LIMIT_WAITS) {
         hf_fail(&err, HF_E_too_many_waits, "%d requests are already waiting", LIMIT_WAITS);

@@ -11,7 +11,6 @@
 #include "base/braces.h"
 #include "base/limits.h"
 #include "dialects/common/error_row.h"
-#include "dialects/common/file_op.h"
 
 /* --- replies --------------------------------------------------------------------- */
 
@@ -67,9 +66,7 @@ static void refuse_session(struct http_request *rq, const char *id)
     char message[200];
 
     snprintf(message, sizeof message, "no session %.60s%s", id,
-             vc_sandbox_is_session_id(id)
-                 ? " any more: it was stopped, or belongs to another daemon"
-                 : "");
+             vc_sandbox_is_session_id(id) ? ": it was stopped, or belongs to another daemon" : "");
     if (vc_sandbox_is_session_id(id))
         vc_refuse(rq, 410, "sandbox_stopped", message);
     else
@@ -131,6 +128,7 @@ static void health(struct http_request *rq)
     ROUTE(HTTP_GET_M, base, vc_session_get, ROLE_WATCH, ANY),                                      \
         ROUTE(HTTP_POST_M, base "/stop", vc_session_stop, ROLE_OWN, ANY),                          \
         ROUTE(HTTP_POST_M, base "/extend-timeout", vc_session_extend, ROLE_OWN, ANY),              \
+        ROUTE(HTTP_GET_M, base "/cmd", vc_list_commands, ROLE_WATCH, ANY),                         \
         ROUTE(HTTP_POST_M, base "/cmd", vc_run, ROLE_OWN, ANY),                                    \
         ROUTE(HTTP_GET_M, base "/cmd/{id}", vc_get, ROLE_WATCH, ANY),                              \
         ROUTE(HTTP_GET_M, base "/cmd/{id}/logs", vc_logs, ROLE_WATCH, ANY),                        \
@@ -152,8 +150,10 @@ static const struct route routes[] = {
     OF_SESSION(V2 "/sessions/{session}"),
     ROUTE(HTTP_POST_M, V2 "/sessions/{session}/cmd/{id}/kill", vc_kill, ROLE_TYPE, ANY),
     ROUTE(HTTP_POST_M, V2 "/sessions/{session}/cmd/{id}/stdin", vc_stdin, ROLE_TYPE, ANY),
+    ROUTE(HTTP_POST_M, V2 "/sessions/{session}/network-policy", vc_session_policy, ROLE_OWN, ANY),
     ROUTE(HTTP_POST_M, V2 "/sessions/{session}/interactive", vc_interactive, ROLE_OWN, ANY),
     ROUTE(HTTP_GET_M, V2 "/{name}", vc_sandbox_get, ROLE_WATCH, ANY),
+    ROUTE(HTTP_PATCH_M, V2 "/{name}", vc_sandbox_update, ROLE_OWN, ANY),
     ROUTE(HTTP_DELETE_M, V2 "/{name}", vc_sandbox_delete, ROLE_OWN, ANY),
 
     ROUTE(HTTP_POST_M, V1, vc_sandbox_create, ROLE_OWN, ANY),
@@ -173,7 +173,6 @@ static void vc_init(struct dialect_base *base)
     struct vercel *v = (struct vercel *)base;
 
     vc_sandboxes_init(&v->boxes, base->engine);
-    file_op_end_all(base->engine);
     if (getcwd(v->cwd, sizeof v->cwd) == NULL)
         snprintf(v->cwd, sizeof v->cwd, "/");
 }

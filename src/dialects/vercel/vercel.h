@@ -61,9 +61,6 @@ void vc_stream_begin(struct http_request *rq, struct process *p, const struct vc
 /* vc_interactive.c */
 enum role vc_token_role(const struct http_request *rq, struct auth_grant *g);
 
-/* vc_files.c: why a file-op failed, in the platform's format. */
-void vc_file_error(struct http_request *rq, const char *text, size_t len);
-
 /* handlers */
 void vc_sandbox_create(struct http_request *rq);
 void vc_sandbox_get(struct http_request *rq);
@@ -71,6 +68,9 @@ void vc_sandbox_list(struct http_request *rq);
 void vc_sandbox_delete(struct http_request *rq);
 void vc_session_list(struct http_request *rq);
 void vc_session_get(struct http_request *rq);
+void vc_sandbox_update(struct http_request *rq);
+void vc_session_policy(struct http_request *rq);
+void vc_list_commands(struct http_request *rq);
 void vc_session_stop(struct http_request *rq);
 void vc_session_extend(struct http_request *rq);
 

@@ -10,6 +10,8 @@
 #define LIMIT_VERCEL_SANDBOXES 64               /* names; then stopped ones are dropped */
 #define LIMIT_VERCEL_NAME_BYTES 128             /* of one */
 #define LIMIT_VERCEL_ENV_BYTES (8 * 1024)       /* of a sandbox's own variables */
+#define LIMIT_VERCEL_TAGS_BYTES (4 * 1024)      /* of a sandbox: names and values */
+#define LIMIT_VERCEL_COMMANDS 1000              /* in the list of a session's commands */
 #define LIMIT_VERCEL_HISTORY_BYTES (32LL << 20) /* of a command: its logs are requested later */
 #define LIMIT_VERCEL_LINE_BYTES (32 * 1024)     /* of output in one line, before escaping */
 #define VERCEL_TIMEOUT_MS 300000                /* default of a session */

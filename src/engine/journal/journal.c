@@ -162,13 +162,30 @@ size_t journal_room(const struct journal *j, uint64_t hold)
     return end > next && mark_next_floor(j) <= hold ? (size_t)(end - next) : 0;
 }
 
-static void mark_append(struct journal *j, const struct mark *m)
+/* 16 million changes of size without output make one step in the dense numbers, no worse. */
+static uint64_t mark_empty(const struct mark *m)
+{
+    return (uint64_t)m->empty[0] << 16 | (uint64_t)m->empty[1] << 8 | m->empty[2];
+}
+
+static void mark_set_empty(struct mark *m, uint64_t count)
+{
+    m->empty[0] = (uint8_t)(count >> 16);
+    m->empty[1] = (uint8_t)(count >> 8);
+    m->empty[2] = (uint8_t)count;
+}
+
+static void mark_append(struct journal *j, const struct mark *wanted)
 {
     struct record_head *h = j->rec->head;
     uint64_t n = mark_count(j), floor;
+    const struct mark *last = n > 0 ? mark_slot(j, n - 1) : NULL;
+    bool replaces = mark_is_void(j, n, wanted);
+    struct mark m = *wanted;
 
-    if (mark_is_void(j, n, m)) {
-        *mark_slot(j, n - 1) = *m;
+    mark_set_empty(&m, last == NULL ? 0 : mark_empty(last) + (!replaces && last->at == m.at));
+    if (replaces) {
+        *mark_slot(j, n - 1) = m;
         return;
     }
     /* The oldest mark is overwritten. Bytes under it get their stream from the next one, or are
@@ -176,7 +193,7 @@ static void mark_append(struct journal *j, const struct mark *m)
     floor = mark_next_floor(j);
     if (floor > h->floor)
         h->floor = floor;
-    *mark_slot(j, n) = *m;
+    *mark_slot(j, n) = m;
     atomic_store_explicit(&h->mark_next, n + 1, memory_order_release);
 }
 
@@ -314,6 +331,7 @@ struct slice journal_run(const struct journal *j, uint64_t number)
         .stream = m->stream,
         .time_ms = m->time_ms,
         .number = number,
+        .dense = number - mark_empty(m),
     };
 }
 

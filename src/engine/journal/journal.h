@@ -31,6 +31,7 @@ struct slice {
     enum stream stream;
     int64_t time_ms; /* wall clock of the mark it is under */
     uint64_t number; /* of the run, if it is one */
+    uint64_t dense;  /* the same, not counting empty runs */
 };
 
 uint64_t journal_first(const struct journal *j);
@@ -43,7 +44,8 @@ struct slice journal_slice(const struct journal *j, uint64_t at, size_t max);
  * numbered consecutively from 0 over the whole lifetime. The last one may still grow. journal_cut()
  * ends it, so that a client that received it can continue with the next one. A run does not end
  * inside a character unless its stream does or it was cut there. It is empty if only the size
- * changed.
+ * changed. `dense` of a run that is not empty is one more than that of the one before it; it is
+ * never above `number`.
  */
 uint64_t journal_run_first(const struct journal *j); /* oldest held, even if only in part */
 uint64_t journal_run_count(const struct journal *j); /* ever; an empty last one does not count */

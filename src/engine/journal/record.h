@@ -51,7 +51,7 @@ struct mark {
     uint64_t at;
     int64_t time_ms;
     uint8_t stream;
-    uint8_t unused[3];
+    uint8_t empty[3]; /* runs before this one that have no bytes, modulo 2^24 */
     uint16_t rows, cols;
 };
 

@@ -373,7 +373,7 @@ static int check_quantifier(struct parser *ps, const char *where, int atom, int 
     if (ps->t->nodes[atom].kind == REGEX_ASSERT)
         return fail_at(ps, where, "nothing to repeat");
     if (min > REGEX_REPEAT_MAX || (max != REGEX_ENDLESS && max > REGEX_REPEAT_MAX))
-        return fail_at(ps, where, "a repetition count is at most 1000");
+        return fail_at(ps, where, "a repetition count must be at most 1000");
     if (min > max)
         return fail_at(ps, where, "a repetition from high to low");
     take(ps, "?"); /* lazy: we report the earliest end anyway */

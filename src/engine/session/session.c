@@ -208,7 +208,7 @@ static int check_id(const char *id, struct hf_error *err)
         strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len)
         return 0;
     return hf_fail_field(err, HF_E_bad_value, "id",
-                         "an id is 1 to %d letters, digits, dots, dashes and underscores",
+                         "an id must be 1 to %d letters, digits, dots, dashes and underscores",
                          LIMIT_TAG_BYTES);
 }
 
@@ -310,6 +310,13 @@ struct session *session_find(struct engine *e, const char *id, struct hf_error *
     return NULL;
 }
 
+struct session *session_find_deleted(struct engine *e, const char *id)
+{
+    struct session *s = session_lookup(e, id);
+
+    return s != NULL && s->deleting ? s : NULL;
+}
+
 struct session *session_next(struct engine *e, const struct session *after)
 {
     const struct list *l = after == NULL ? e->sessions.next : after->link.next;
@@ -400,8 +407,6 @@ static void end_finish(struct session *s)
     session_end_fn *fn = s->deleted;
     struct process *p = s->shell;
 
-    if (s->listed)
-        session_notify(s, "session.deleted", NULL);
     if (p != NULL) {
         p->rec.head->deleting = DELETING_SESSION;
         shell_detach(s); /* and forgets it */
@@ -420,6 +425,12 @@ static void end_step(struct session *s)
     if (s->shell != NULL && process_is_running(s->shell)) {
         s->ends_open++;
         process_terminate(s->shell, 0, "api", end_on_one, s);
+        return;
+    }
+    if (s->listed) { /* subscribers read the event before the next step */
+        s->listed = false;
+        session_notify(s, "session.deleted", NULL);
+        session_step_later(s);
         return;
     }
     end_finish(s);

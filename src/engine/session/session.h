@@ -41,6 +41,8 @@ int session_create(struct engine *e, const struct session_spec *spec, session_do
 
 /* NULL and no_such_session. */
 struct session *session_find(struct engine *e, const char *id, struct hf_error *err);
+/* For the reader of a session.deleted event, who may still describe it; NULL: too late. */
+struct session *session_find_deleted(struct engine *e, const char *id);
 /* Newest first: NULL returns the newest; after the oldest comes NULL. */
 struct session *session_next(struct engine *e, const struct session *after);
 const char *session_id(const struct session *s);

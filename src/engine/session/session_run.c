@@ -152,7 +152,7 @@ static int run_send(struct session_run *r, struct hf_error *err)
                               r->input_len);
     session_log_begin(shell_log(p), &r->begin, r->command, r->name);
     if (!input_put(p, buf_data(&wire), wire.len))
-        rc = hf_fail(err, HF_E_internal, "the shell does not read its commands");
+        rc = hf_fail(err, HF_E_internal, "the shell is not reading its commands");
     buf_fini(&wire);
     return rc;
 }

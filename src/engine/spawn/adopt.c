@@ -161,7 +161,7 @@ static void resume(struct process *p, const struct keeper_entry *k)
         /* first terminate what is left of its tree, as the last worker was about to */
         if (h->deleting)
             process_terminate(p, -1, "api", NULL, NULL);
-        exit_resume(p);
+        exit_resume(p, &k->usage);
         return;
     }
     input_start(p);
@@ -173,7 +173,10 @@ static void resume(struct process *p, const struct keeper_entry *k)
     if (h->ended_by[0] != '\0')
         process_terminate(p, -1, h->ended_by, NULL, NULL);
     if (k->exited)
-        exit_on_reaped(p, k->status, k->oom, k->exited_wall_ms);
+        exit_on_reaped(p, &(struct k_exited){.status = k->status,
+                                             .oom = k->oom,
+                                             .at_wall_ms = k->exited_wall_ms,
+                                             .usage = k->usage});
 }
 
 /*

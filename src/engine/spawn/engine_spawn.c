@@ -183,10 +183,12 @@ static bool make_room(struct engine *e, size_t ring, bool on_disk, struct hf_err
         return true;
     if (on_disk)
         limit_hit(err, HF_E_history_full, "history_disk_bytes",
-                  "the histories of running processes use all of --history-disk-bytes");
+                  "the histories of running processes use all of --history-disk-bytes; terminate "
+                  "one first");
     else
         limit_hit(err, HF_E_journal_memory_full, "journal_memory_bytes",
-                  "the journals of running processes use all of --journal-memory-bytes");
+                  "the journals of running processes use all of --journal-memory-bytes; "
+                  "terminate one first");
     return false;
 }
 
@@ -357,11 +359,8 @@ static void spawn_on_reply(void *arg, const void *packet, size_t len, int *fds, 
         if ((size_t)__builtin_popcount(m->fds) > fd_count)
             spawn_undo(sp, m, &err);
         sp->done(sp->arg, err.code == HF_OK ? p : NULL, &err);
-        if (len >= sizeof(struct k_ran)) {
-            const struct k_exited *x = &((const struct k_ran *)packet)->exited;
-
-            exit_on_reaped(p, x->status, x->oom != 0, x->at_wall_ms);
-        }
+        if (len >= sizeof(struct k_ran))
+            exit_on_reaped(p, &((const struct k_ran *)packet)->exited);
     }
     spawn_free(sp);
 }

@@ -90,6 +90,26 @@ void exit_run_waiters(struct process *p)
     }
 }
 
+const struct usage *process_usage(const struct process *p)
+{
+    return process_is_running(p) || !usage_is_known(&p->exit.usage) ? NULL : &p->exit.usage;
+}
+
+/* The counters outlive the worker. */
+static void exit_count(struct process *p)
+{
+    struct shared_head *s = p->engine->state.head;
+    const struct usage *u = process_usage(p);
+
+    s->exited_total++;
+    if (u == NULL)
+        return;
+    s->used_user_us += u->user_us;
+    s->used_system_us += u->system_us;
+    s->used_in_blocks += u->in_blocks;
+    s->used_out_blocks += u->out_blocks;
+}
+
 /* Runs everything that follows from an exit record. */
 static void exit_report(struct process *p)
 {
@@ -100,7 +120,7 @@ static void exit_report(struct process *p)
     kill_deadline_stop(p);
     tty_activity_stop(p);
     if (!p->rec.head->exit_reported) {
-        e->state.head->exited_total++;
+        exit_count(p);
         events_append(&e->events, "process.exited", p, NULL);
         p->rec.head->exit_reported = 1;
     }
@@ -116,9 +136,10 @@ static void exit_report(struct process *p)
     process_unref(p);
 }
 
-void exit_resume(struct process *p)
+void exit_resume(struct process *p, const struct usage *u)
 {
     p->exit.reaped = true;
+    p->exit.usage = *u;
     exit_report(p);
 }
 
@@ -180,14 +201,15 @@ void exit_check(struct process *p)
     timer_start(p->exit.drain, !output_is_dry(p) ? 1 : left < EXIT_QUIET_MS ? left : EXIT_QUIET_MS);
 }
 
-void exit_on_reaped(struct process *p, int status, bool oom, int64_t at_wall_ms)
+void exit_on_reaped(struct process *p, const struct k_exited *x)
 {
     if (p->exit.reaped)
         return;
     p->exit.reaped = true;
-    p->exit.status = status;
-    p->exit.oom = oom;
-    p->exit.reaped_wall_ms = at_wall_ms;
+    p->exit.status = x->status;
+    p->exit.oom = x->oom != 0;
+    p->exit.usage = x->usage;
+    p->exit.reaped_wall_ms = x->at_wall_ms;
     p->exit.drain_until_ms = clock_mono_ms() + EXIT_DRAIN_MAX_MS;
     process_touch(p);
     exit_check(p);

@@ -11,13 +11,16 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/usage.h"
 
+struct k_exited;
 struct process;
 
 struct process_exit {
     bool reaped;
     bool oom;
     int status;
+    struct usage usage;
     int64_t reaped_wall_ms;
     uint64_t drain_until_ms, drained_next;
     struct timer *drain;
@@ -26,11 +29,11 @@ struct process_exit {
 
 void exit_init(struct process *p);
 void exit_fini(struct process *p);
-void exit_on_reaped(struct process *p, int status, bool oom, int64_t at_wall_ms);
+void exit_on_reaped(struct process *p, const struct k_exited *x);
 bool exit_is_reaped(const struct process *p); /* the child has exited; output may be left */
 void exit_check(struct process *p);           /* after output was read or ended */
 /* The exit record was made by an earlier worker: runs everything that follows from it. */
-void exit_resume(struct process *p);
+void exit_resume(struct process *p, const struct usage *u);
 void exit_run_waiters(struct process *p);
 void exit_lost(struct process *p); /* the exit status cannot be obtained; we never invent one */
 

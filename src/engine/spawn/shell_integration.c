@@ -142,7 +142,7 @@ static int find_files(char *dir, struct hf_error *err)
 
     if (rc < 0) {
         hf_fail_field(err, HF_E_spawn_failed, "shell_integration",
-                      "no directory for the shell integration files: %s", strerror(-rc));
+                      "cannot find a directory for the shell integration files: %s", strerror(-rc));
         if (err != NULL)
             err->errno_name = hf_errno_name(-rc);
     }

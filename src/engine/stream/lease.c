@@ -128,8 +128,7 @@ int viewer_lease_take(struct viewer *v, struct hf_error *err)
         return -1;
     if (l->held && l->role > v->role)
         return hf_fail(err, HF_E_lease_held,
-                       "a viewer with the role \"%s\" holds the lease; ask for it with "
-                       "\"request\"",
+                       "a viewer with the role \"%s\" holds the lease; request it with \"request\"",
                        viewer_role_name(l->role));
     if (l->holder != v)
         lease_grant(v);

@@ -133,14 +133,15 @@ withDaemon('cloudflare: the bridge', withWorkspace, (d) => {
         assert.equal((await ask('PUT', file('workspace/new%20dir'), { body: 'x' })).status, 500);
         assert.equal((await ask('GET', file(''))).status, 400);
         assert.equal((await ask('PUT', file('workspace/x'), { body: 'x', role: 'type' })).status, 403);
-        const parts = () => fs.readdirSync(workspaceOf(d)).filter((f) => f.endsWith('.part'));
-        assert.deepEqual(parts(), []);
         const half = http.request(`${base()}${file('workspace/half')}`, { method: 'PUT', headers: { ...d.authHeaders(), 'Content-Length': 100 } });
         half.on('error', () => {}).write('half');
-        await waitUntil(() => parts().length === 1, 'the beginning');
+        await waitUntil(() => proc.fileWriters('/workspace/half').length === 1, 'the beginning');
         half.destroy();
-        await waitUntil(() => parts().length === 0, 'nothing to be left of it');
-        assert.ok(!fs.existsSync(`${workspaceOf(d)}/half`));
+        await waitUntil(() => proc.fileWriters('/workspace/half').length === 0, 'its end');
+        assert.deepEqual(
+            fs.readdirSync(workspaceOf(d)).filter((f) => f.includes('half') || f.endsWith('.part')),
+            [],
+        );
         await s.close();
     });
 
@@ -215,14 +216,17 @@ withDaemon('cloudflare: the bridge', withWorkspace, (d) => {
     /* Nobody is left who would bring the rest, so its writer would wait for ever. */
     it('a worker that dies in the middle of a file leaves nothing of it', async () => {
         const s = await create();
-        const parts = () => fs.readdirSync(workspaceOf(d)).filter((f) => f.startsWith('torn'));
         const half = http.request(`${base()}/v1/sandbox/${s.state.sandboxId}/file/workspace/torn`, { method: 'PUT', headers: { ...d.authHeaders(), 'Content-Length': 100 } });
         half.on('error', () => {}).write('half');
-        await waitUntil(() => parts().length === 1, 'the beginning');
+        await waitUntil(() => proc.fileWriters('/workspace/torn').length === 1, 'the beginning');
         const old = d.workerPid();
         process.kill(old, 'SIGKILL');
         await d.nextWorker(old);
-        await waitUntil(() => parts().length === 0, 'its end', 30000);
+        await waitUntil(() => proc.fileWriters('/workspace/torn').length === 0, 'its end', 30000);
+        assert.deepEqual(
+            fs.readdirSync(workspaceOf(d)).filter((f) => f.includes('torn') || f.endsWith('.part')),
+            [],
+        );
         half.destroy();
         await waitUntil(async () => (await d.list('?status=running')).every((p) => p.session_id === s.state.sandboxId), 'the writer to be gone');
         await s.close();

@@ -13,7 +13,7 @@ import { withWorkspace } from '../../lib/workspace.mjs';
 
 const MD5_OF_AS = crypto.createHash('md5').update(Buffer.alloc(3000000, 'a')).digest('hex');
 
-withDaemon('cloudflare: terminals of the stable generation', withWorkspace, (d) => {
+withDaemon('cloudflare: terminals of the stable generation', { ...withWorkspace, args: [...(withWorkspace.args ?? []), '--log-level', 'debug'] }, (d) => {
     afterEach(closeAll);
     const open = (session, size) => {
         const p = page(SandboxAddon, d, (q) => `/ws/pty?sessionId=${q.sessionId}&shell=sh&cols=${size?.cols ?? 80}&rows=${size?.rows ?? 24}`, size);
@@ -68,6 +68,27 @@ withDaemon('cloudflare: terminals of the stable generation', withWorkspace, (d) 
         a.addon.dispose();
     });
 
+    /* Its page may have become taller meanwhile, whether it says so in its URL or only afterwards. */
+    for (const said of [true, false])
+        it(`a taller window overwrites no history, its size ${said ? 'in the URL' : 'told later'}`, async () => {
+            const session = `tall-${said}`;
+            const low = open(session, { cols: 80, rows: 10 });
+            await low.connected();
+            low.type("PS1='> '; clear; i=1; while [ $i -le 24 ]; do echo line-$i-; i=$((i+1)); done\n");
+            await low.shows('line-24-\n>');
+            low.addon.dispose();
+            const url = (q) => `/ws/pty?sessionId=${q.sessionId}${said ? '&cols=80&rows=30' : ''}`;
+            const tall = page(SandboxAddon, d, url, { cols: 80, rows: 30 });
+            tall.addon.connect({ sandboxId: 'sb', sessionId: session });
+            await tall.shows('line-24-\n>');
+            await waitUntil(async () => (await terminalOf(session)).rows === 30, 'the new size');
+            tall.type('echo still-$((1)); stty size\n');
+            await tall.shows('still-1\n30 80\n>');
+            for (let i = 1; i <= 24; i++) assert.match(tall.text(), new RegExp(`\\bline-${i}-\n`), tall.text());
+            assert.equal(tall.text().split('line-24-').length, 2, tall.text());
+            tall.addon.dispose();
+        });
+
     it('two addons of one session see the same; another session has another shell', async () => {
         const a = open('s3');
         const b = open('s3'); // while the terminal is being started
@@ -100,6 +121,7 @@ withDaemon('cloudflare: terminals of the stable generation', withWorkspace, (d) 
             'Invalid dimensions: cols and rows must be positive',
             'Invalid control message',
         ]);
+        await waitUntil(() => /debug .*control message of 16 bytes/.test(d.stdout + d.stderr), 'the unknown one in the log');
         a.type('echo alive$((1))\n');
         await a.shows('alive1');
         assert.equal(a.addon.state, 'connected');

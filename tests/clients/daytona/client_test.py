@@ -12,6 +12,8 @@ from daytona import (
     DaytonaConfig,
     DaytonaError,
     DaytonaNotFoundError,
+    FileDownloadRequest,
+    FileUpload,
     PtySize,
     SessionExecuteRequest,
 )
@@ -125,6 +127,39 @@ class Together(unittest.TestCase):
 
         results = asyncio.run(asyncio.wait_for(run(), 120))
         self.assertEqual([(r.result, r.exit_code) for r in results], [(f"{i}\n", i % 7) for i in range(100)])
+
+
+class Files(Client):
+    def at(self, name):
+        return os.path.join(os.environ["HOME"], "python-files", name)
+
+    def test_files_go_up_and_down_and_are_described(self):
+        fs = self.sandbox.fs
+        data = os.urandom(1 << 20)
+        fs.upload_file(data, self.at("one"))
+        self.assertEqual(fs.download_file(self.at("one")), data)
+        fs.upload_files([FileUpload(source=f"text {i}".encode(), destination=self.at(f"many/{i}")) for i in range(20)])
+        got = fs.download_files([FileDownloadRequest(source=self.at(f"many/{i}")) for i in range(20)] + [FileDownloadRequest(source=self.at("none"))])
+        self.assertEqual([r.result for r in got[:20]], [f"text {i}".encode() for i in range(20)])
+        self.assertIn("none", got[20].error)
+        info = fs.get_file_info(self.at("one"))
+        self.assertEqual((info.name, info.size, info.is_dir, info.permissions), ("one", len(data), False, "0644"))
+        self.assertEqual([f.name for f in fs.list_files(self.at("."))], ["many", "one"])
+        with self.assertRaises(DaytonaNotFoundError):
+            fs.get_file_info(self.at("none"))
+
+    def test_folders_moves_permissions_and_text(self):
+        fs = self.sandbox.fs
+        fs.create_folder(self.at("folder/deep"), "755")
+        fs.upload_file(b"a\nTODO b\n", self.at("folder/x"))
+        fs.move_files(self.at("folder/x"), self.at("folder/y"))
+        fs.set_file_permissions(self.at("folder/y"), mode="600")
+        self.assertEqual(fs.get_file_info(self.at("folder/y")).mode, "-rw-------")
+        self.assertEqual([(m.line, m.content) for m in fs.find_files(self.at("folder"), "TODO")], [(2, "TODO b")])
+        with self.assertRaises(DaytonaError):
+            fs.delete_file(self.at("folder"))
+        fs.delete_file(self.at("folder"), recursive=True)
+        self.assertFalse(os.path.exists(self.at("folder")))
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ withDaemon('daytona: faults', {}, (d) => {
             }
         await assert.rejects(opened(socket('/process/pty/create-connect?id=x', { role: null })), /401/);
         for (const [method, where, status, code, json] of [
-            ['GET', '/files', 404, 'NOT_FOUND'],
+            ['GET', '/git/status', 404, 'NOT_FOUND'],
             ['POST', '/process/interpreter/context', 404, 'NOT_FOUND', {}],
             ['PUT', '/process/execute', 405, 'METHOD_NOT_ALLOWED', {}],
             ['POST', '/process/execute', 413, 'PAYLOAD_TOO_LARGE', { command: 'x'.repeat(1 << 20) }],

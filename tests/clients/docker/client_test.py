@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Docker's client from PyPI, unchanged. The environment says where the daemon is."""
 
+import io
 import os
+import tarfile
+import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -32,6 +35,19 @@ class Containers(unittest.TestCase):
     def test_a_long_output_arrives_whole(self):
         self.assertEqual(self.sandbox.exec_run(["seq", "200000"]).output, LONG)
 
+    def test_stats_have_the_figures_of_the_process(self):
+        c = self.client.containers.run("any", ["sh", "-c", "while :; do :; done"], detach=True)
+        try:
+            s = c.stats(stream=False)
+            used = [s[k]["cpu_usage"]["total_usage"] for k in ("precpu_stats", "cpu_stats")]
+            self.assertLess(used[0], used[1])
+            self.assertEqual(s["pids_stats"]["current"], 1)
+            self.assertGreater(s["memory_stats"]["limit"], s["memory_stats"]["usage"])
+            first = next(c.stats(decode=True))
+            self.assertEqual(first["id"], s["id"])
+        finally:
+            c.remove(force=True)
+
     def test_a_terminal_begins_with_its_own_output(self):
         self.assertEqual(self.sandbox.exec_run(["echo", "hi"], tty=True, stdin=True).output, b"hi\r\n")
 
@@ -42,6 +58,24 @@ class Containers(unittest.TestCase):
         self.assertEqual(c.attach(logs=True), b"1\n2\n3\n4\n5\n")
         self.assertEqual(c.logs(), b"1\n2\n3\n4\n5\n")
         c.remove()
+
+    def test_put_archive_and_get_archive(self):
+        with tempfile.TemporaryDirectory() as box:
+            data = io.BytesIO()
+            with tarfile.open(fileobj=data, mode="w") as tar:
+                info = tarfile.TarInfo("dir/file")
+                info.size, info.mode, info.uid, info.gid = 4, 0o640, os.getuid(), 3000000
+                tar.addfile(info, io.BytesIO(b"text"))
+            self.assertTrue(self.sandbox.put_archive(box, data.getvalue()))
+            if os.getuid() == 0:
+                self.assertEqual(os.stat(f"{box}/dir/file").st_gid, 3000000)
+            chunks, stat = self.sandbox.get_archive(f"{box}/dir")
+            self.assertEqual((stat["name"], stat["mode"] >> 31), ("dir", 1))
+            with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
+                self.assertEqual(tar.getnames(), ["dir", "dir/file"])
+                self.assertEqual(tar.extractfile("dir/file").read(), b"text")
+            with self.assertRaises(docker.errors.NotFound):
+                self.sandbox.get_archive(f"{box}/none")
 
     def test_run_returns_the_output_and_raises_on_a_failure(self):
         self.assertEqual(self.client.containers.run("any", ["echo", "hi"], remove=True), b"hi\n")

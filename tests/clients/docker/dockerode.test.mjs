@@ -125,7 +125,7 @@ withDaemon('docker: dockerode', {}, (d) => {
         await assert.rejects(sandbox.exec({ ...ALL, Cmd: [] }), { statusCode: 400 });
         await assert.rejects(sandbox.exec({ ...ALL, Cmd: ['true'], Env: ['=x'] }), { statusCode: 400 });
         await assert.rejects(sandbox.remove(), { statusCode: 409 });
-        await assert.rejects(sandbox.stats({ stream: false }), { statusCode: 501 });
+        await assert.rejects(sandbox.pause(), { statusCode: 501 });
         const e = await exec({ AttachStdin: false, Cmd: ['true'] });
         await readAll(await e.start({ hijack: true }));
         await assert.rejects(e.start({ Detach: true }), { statusCode: 409 });

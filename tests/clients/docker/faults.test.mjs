@@ -298,7 +298,7 @@ withDaemon('docker: faults', {}, (d) => {
         await d.nextWorker(old);
         const r = await run.over;
         assert.notEqual(r.code, 0);
-        assert.match(r.stderr, /the daemon is being replaced; the process keeps running/);
+        assert.match(r.stderr, /the daemon is shutting down; the process keeps running/);
         assert.ok((await d.list()).some((x) => x.status === 'running' && x.args?.[1]?.includes('sleep 978')));
     });
 });

@@ -1,26 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same service in protobuf: Connect's own client for Node with the schema that is in the E2B
-// package.
+// The same services in every form that the original's server has: Connect and gRPC, protobuf and
+// JSON, HTTP/1.1 and HTTP/2 without TLS. Connect's own client for Node with the schema that is in the
+// E2B package.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import http2 from 'node:http2';
 import path from 'node:path';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
-import { createConnectTransport } from '@connectrpc/connect-node';
+import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { base, envelope, filesystemService, processService, stream, unary } from '../../lib/e2b.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
-withDaemon('e2b: protobuf', { fdBaseline: false }, (d) => {
+const forms = {
+    'Connect with protobuf, HTTP/1.1': [createConnectTransport, { httpVersion: '1.1', useBinaryFormat: true }],
+    'Connect with protobuf, HTTP/2': [createConnectTransport, { httpVersion: '2', useBinaryFormat: true }],
+    'Connect with JSON, HTTP/2': [createConnectTransport, { httpVersion: '2', useBinaryFormat: false }],
+    'gRPC with protobuf': [createGrpcTransport, { httpVersion: '2', useBinaryFormat: true }],
+    'gRPC with JSON': [createGrpcTransport, { httpVersion: '2', useBinaryFormat: false }],
+};
+
+const everyCall = ([transport, options]) => (d) => {
     const clientOf = (service) =>
         createClient(
             service,
-            createConnectTransport({
+            transport({
                 baseUrl: base(d),
-                httpVersion: '1.1',
-                useBinaryFormat: true,
-                interceptors: [(next) => (rq) => (rq.header.set('X-Access-Token', d.token), next(rq))],
+                ...options,
+                interceptors: [(next) => (rq) => (rq.header.set('X-Access-Token', rq.header.get('X-Access-Token') ?? d.token), next(rq))],
             }),
         );
     let made;
@@ -141,11 +150,12 @@ withDaemon('e2b: protobuf', { fdBaseline: false }, (d) => {
         const files = clientOf(filesystemService());
         const dir = path.join(d.dir, 'many');
         fs.mkdirSync(dir);
-        for (let i = 0; i < 4200; i++) fs.writeFileSync(path.join(dir, `f${i}`), '');
+        const count = options.httpVersion === '1.1' ? 4200 : 3; // the length is the same for all forms
+        for (let i = 0; i < count; i++) fs.writeFileSync(path.join(dir, `f${i}`), '');
         const times = { f0: 0, f1: 1767323045.25, f2: -2.5 };
         for (const [name, s] of Object.entries(times)) fs.utimesSync(path.join(dir, name), 0, new Date(s * 1000));
         const { entries } = await files.listDir({ path: dir, depth: 1 });
-        assert.equal(entries.length, 4200);
+        assert.equal(entries.length, count);
         for (const [name, s] of Object.entries(times)) {
             const t = entries.find((e) => e.name === name).modifiedTime;
             assert.equal(Number(t.seconds) + t.nanos / 1e9, s, name);
@@ -154,6 +164,31 @@ withDaemon('e2b: protobuf', { fdBaseline: false }, (d) => {
         assert.deepEqual([entry.modifiedTime.seconds, entry.modifiedTime.nanos], [1767323045n, 250000000]);
     });
 
+    it('a deadline ends the call and its process', async () => {
+        const f = follow(client().start({ ...sh('sleep 1000'), tag: 'late' }, { timeoutMs: 500 }));
+        await f.started();
+        await code(f.done, 'DeadlineExceeded');
+        await waitUntil(async () => !(await client().list({})).processes.some((p) => p.tag === 'late'), 'its process to end');
+    });
+
+    it('a wrong token, and a sandbox that was killed', async () => {
+        const wrong = { headers: { 'X-Access-Token': 'wrong-wrong-wrong-wrong' } };
+        await code(client().list({}, wrong), 'Unauthenticated');
+        await code(follow(client().start(sh('true'), wrong)).done, 'Unauthenticated');
+        const f = follow(client().start(sh('sleep 1000')));
+        await f.started();
+        assert.equal((await d.request('DELETE', '/dialects/e2b/sandboxes/holdfast')).status, 204);
+        await assert.rejects(f.done);
+        await code(client().list({}), 'Unavailable');
+        await code(follow(client().start(sh('true'))).done, 'Unavailable');
+        assert.equal((await d.request('POST', '/dialects/e2b/sandboxes', { json: {} })).status, 201);
+        assert.equal((await follow(client().start(sh('echo again'))).done).out, 'again\n');
+    });
+};
+
+for (const [name, form] of Object.entries(forms)) withDaemon(`e2b: ${name}`, { fdBaseline: false }, everyCall(form));
+
+withDaemon('e2b: protobuf by hand', {}, (d) => {
     // Taken from real traffic; pid 300.
     it('the bytes on the wire are those of the original', async () => {
         const proto = { 'Content-Type': 'application/connect+proto' };
@@ -175,5 +210,66 @@ withDaemon('e2b: protobuf', { fdBaseline: false }, (d) => {
             assert.equal(a.status, 400, `${bad}: ${a.text}`);
             assert.equal(a.json.code, 'invalid_argument');
         }
+    });
+});
+
+withDaemon('e2b: gRPC by hand', { fdBaseline: false }, (d) => {
+    /** One request over HTTP/2: its status, headers, body and trailers. */
+    const call = (method, body, headers = {}) =>
+        new Promise((resolve, reject) => {
+            const session = http2.connect(d.url);
+            const rq = session.request({
+                ':method': 'POST',
+                ':path': `/dialects/e2b/process.Process/${method}`,
+                'content-type': 'application/grpc',
+                'x-access-token': d.token,
+                te: 'trailers',
+                ...headers,
+            });
+            const chunks = [];
+            const answer = {};
+            rq.on('response', (h) => Object.assign(answer, { status: h[':status'], head: h }));
+            rq.on('trailers', (h) => (answer.trailers = h));
+            rq.on('data', (b) => chunks.push(b));
+            rq.on('error', reject);
+            rq.on('close', () => {
+                session.close();
+                resolve({ ...answer, body: Buffer.concat(chunks) });
+            });
+            rq.end(body);
+        });
+    /** What the call came to, wherever gRPC allows it to be. */
+    const result = ({ head, trailers }) => Number((trailers ?? head)['grpc-status']);
+
+    it('a reply is one message, and its result is in the trailers', async () => {
+        const a = await call('List', envelope(''));
+        assert.deepEqual([a.status, a.head['content-type'], result(a), a.body.toString('hex')], [200, 'application/grpc', 0, '0000000000']);
+        const json = await call('List', envelope({}), { 'content-type': 'application/grpc+json' });
+        assert.deepEqual([json.head['content-type'], json.body.subarray(5).toString()], ['application/grpc+json', '{"processes":[]}']);
+        const s = await call('Start', envelope({ process: { cmd: 'sh', args: ['-c', 'exit 3'] } }), { 'content-type': 'application/grpc+json' });
+        assert.equal(result(s), 0, 'the exit of a process is no failure of the call');
+        assert.match(s.body.toString(), /"exitCode":3/);
+    });
+
+    it('what cannot be decoded is refused by number', async () => {
+        const list = envelope('');
+        for (const [method, body, headers, code] of [
+            ['List', list, { 'grpc-encoding': 'gzip' }, 12],
+            ['List', list.subarray(0, 4), {}, 3],
+            ['List', Buffer.concat([list, list]), {}, 3],
+            ['List', envelope('', 1), {}, 3],
+            ['SendInput', envelope(Buffer.from('0aff', 'hex')), {}, 3],
+            ['SendInput', envelope(''), {}, 12],
+            ['Start', envelope(Buffer.from('0a040a026c73', 'hex')), { 'grpc-timeout': '1y' }, 3],
+            ['Connect', envelope(Buffer.from('0a0408ff8f7a', 'hex')), {}, 5],
+            ['StreamInput', list.subarray(0, 3), {}, 3],
+        ]) {
+            const a = await call(method, body, headers);
+            assert.deepEqual([a.status, result(a)], [200, code], `${method} ${body.toString('hex')} ${JSON.stringify(a.head)}`);
+            assert.ok((a.trailers ?? a.head)['grpc-message'].length > 0);
+        }
+        assert.equal((await call('List', list, { 'content-type': 'application/grpc-web' })).status, 415);
+        assert.equal((await call('Nothing', list)).status, 404, 'clients read it as an unknown method');
+        assert.equal((await call('List', list, { 'x-access-token': 'wrong-wrong-wrong-wrong' })).status, 401);
     });
 });

@@ -3,6 +3,7 @@
 // also if that is the worker's own user.
 
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -32,10 +33,79 @@ withDaemon('e2b: the worker has a user whom a client may name', { skip, args: ['
         assert.equal(await whom(undefined), 'root');
     });
 
-    it('nor is what is done to files', async () => {
-        await assert.rejects(s.files.read(`${dir}/secret`, { user: 'nobody' }));
+    // As with envd: a path in a directory of root was permission_denied here.
+    it('files are written by root, and belong to the user, as do the directories on the way', async () => {
+        fs.mkdirSync(`${dir}/closed`, { mode: 0o700 });
+        const user = { user: 'nobody' };
+        const owner = (name) => fs.statSync(`${dir}/closed/${name}`).uid;
+        const { uid } = fs.statSync(`/proc/${d.workerPid()}`);
+        await s.files.write(`${dir}/closed/a/b/file`, 'x', user);
+        await s.files.makeDir(`${dir}/closed/c/d`, user);
+        await s.files.rename(`${dir}/closed/a/b/file`, `${dir}/closed/e/moved`, user);
+        for (const name of ['a', 'a/b', 'c', 'c/d', 'e', 'e/moved']) assert.equal(owner(name), uid, name);
+        fs.writeFileSync(`${dir}/closed/roots`, 'old', { mode: 0o600 });
+        await s.files.write(`${dir}/closed/roots`, 'new', user);
+        assert.equal(owner('roots'), uid, 'what is overwritten belongs to the user, too');
+        assert.equal(owner('.'), 0, 'what was there before does not');
+        await s.files.write(`${dir}/closed/own`, 'x');
+        assert.equal(owner('own'), 0);
+        assert.equal((await s.files.getInfo(`${dir}/closed/e/moved`, user)).owner, 'nobody');
+        assert.equal(await s.files.read(`${dir}/secret`, user), 'x');
+        assert.equal((await s.files.list(`${dir}/closed`, user)).length, 5);
+        await s.files.remove(`${dir}/closed`, user);
+        assert.equal(fs.existsSync(`${dir}/closed`), false);
+    });
+});
+
+withDaemon('e2b: files of a daemon that may not run processes as everybody', { skip, args: ['--allow-users', 'root,nobody'] }, (d) => {
+    it('are accessed with the rights of the user', async () => {
+        const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-e2b-'));
+        fs.chmodSync(dir, 0o777);
+        fs.writeFileSync(`${dir}/secret`, 'x', { mode: 0o600 });
+        const s = await create(d);
+        await assert.rejects(s.files.read(`${dir}/secret`, { user: 'nobody' }), /ermission denied/);
         await s.files.write(`${dir}/mine`, 'x', { user: 'nobody' });
         assert.equal((await s.files.getInfo(`${dir}/mine`, { user: 'nobody' })).owner, 'nobody');
         assert.equal(await s.files.read(`${dir}/secret`), 'x');
+        fs.rmSync(dir, { recursive: true });
+    });
+});
+
+const limited = ['--allow-users', 'root,nobody', '--e2b-user', 'nobody'];
+
+withDaemon('e2b: links that are signed for the default user', { skip, args: limited }, (d) => {
+    it('give nobody another user’s rights', async () => {
+        const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-e2b-'));
+        fs.chmodSync(dir, 0o777);
+        fs.writeFileSync(`${dir}/secret`, 'x', { mode: 0o600 });
+        fs.writeFileSync(`${dir}/open`, 'y', { mode: 0o644 });
+        await create(d);
+        const get = (name, user, more = {}) => {
+            const text = `${dir}/${name}:read:${user}:${d.tokens.own}`;
+            const signature = `v1_${crypto.createHash('sha256').update(text).digest('base64').replace(/=+$/, '')}`;
+            const query = new URLSearchParams({ path: `${dir}/${name}`, signature, ...(user && { username: user }) });
+            return d.request('GET', `/dialects/e2b/files?${query}`, { role: null, ...more });
+        };
+        const root = { headers: { Authorization: `Basic ${Buffer.from('root:').toString('base64')}` } };
+        assert.deepEqual([(await get('open', '')).status, (await get('open', '', root)).status], [200, 200]);
+        assert.equal((await get('secret', 'root')).text, 'x');
+        assert.equal((await get('secret', '')).status, 403);
+        assert.equal((await get('secret', '', root)).status, 403);
+        fs.rmSync(dir, { recursive: true });
+    });
+});
+
+withDaemon('e2b: an own user for those who name none', { skip, args: ['--e2b-user', 'daemon'] }, (d) => {
+    it('commands and files are that user’s, until init names another', async () => {
+        const s = await create(d);
+        const whom = async (more) => (await s.commands.run('id -un; echo $HOME', more)).stdout.split('\n');
+        const [, home] = /^daemon:(?:[^:]*:){4}([^:]*)/m.exec(fs.readFileSync('/etc/passwd', 'utf8'));
+        assert.deepEqual((await whom()).slice(0, 2), ['daemon', home]);
+        assert.equal((await whom({ user: 'root' }))[0], 'root');
+        const init = (json) => d.request('POST', '/dialects/e2b/init', { json });
+        assert.equal((await init({ defaultUser: 'nobody' })).status, 204);
+        assert.equal((await whom())[0], 'nobody');
+        assert.equal((await init({ defaultUser: '' })).status, 204);
+        assert.equal((await whom())[0], 'daemon');
     });
 });

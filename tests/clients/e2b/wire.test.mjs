@@ -177,14 +177,109 @@ withDaemon('e2b: wire', {}, (d) => {
     });
 
     it('a message that is too large is refused and costs nothing', async () => {
-        const a = await exchange(d, requestBytes(d, rpc('SendInput'), { headers: { 'Content-Length': 5000000, 'Content-Type': 'application/json' } }));
-        assert.equal(a.status, 429);
-        assert.equal(JSON.parse(a.body).code, 'resource_exhausted');
+        const a = await exchange(d, requestBytes(d, rpc('Update'), { headers: { 'Content-Length': 5000000, 'Content-Type': 'application/json' } }));
+        assert.equal(a.status, 400, 'clients take 429 for a rate limit');
+        assert.equal(JSON.parse(a.body).code, 'invalid_argument');
         const c = await RawConn.connect(d);
         c.send(requestBytes(d, rpc('StreamInput'), { headers: { ...STREAM, 'Transfer-Encoding': 'chunked' } }), '5\r\n\0\xff\xff\xff\xff\r\n');
         const b = await c.response();
-        assert.equal(JSON.parse(envelopes(b.body)[0].body).error.code, 'resource_exhausted');
+        assert.equal(JSON.parse(envelopes(b.body)[0].body).error.code, 'invalid_argument');
         c.destroy();
+    });
+
+    const outputOf = async (p) => (await d.exitOf(p.id), (await d.output(p.id)).toString().trim());
+    /** A process that counts its input. */
+    const counter = async () => {
+        const p = await d.spawn({ command: 'sh', args: ['-c', 'wc -c'], stdin: 'pipe' });
+        return { ...p, closed: async () => (await unary(d, 'CloseStdin', { process: { pid: p.pid } }), await outputOf(p)) };
+    };
+    const head = (p, kind = 'stdin') => `{"process":{"pid":${p.pid}},"input":{"${kind}":"`;
+    const long = Buffer.alloc(6_000_000, 'abc').toString('base64');
+
+    // A message that was held whole had 4 MiB at most, and clients reported a rate limit.
+    it('one SendInput of any size, whatever its form and pieces', async () => {
+        const varint = (n) => Buffer.from(n < 128 ? [n] : [...varint(n & 127).map((b) => b | 128), ...varint(Math.floor(n / 128))]);
+        const field = (tag, body) => Buffer.concat([Buffer.from([tag]), varint(body.length), body]);
+        const proto = (p) => Buffer.concat([field(0x0a, Buffer.concat([Buffer.from([8]), varint(p.pid)])), field(0x12, field(0x0a, Buffer.alloc(6_000_000)))]);
+        const json = (text) => (p) => `${head(p)}${text}"}}`;
+        for (const [type, body, bytes = 6_000_000] of [
+            ['application/json', json(long)],
+            ['application/json', (p) => `\n{ "process" : {"pid":"${p.pid}"} , "input":\n{ "stdin"\t:  "${long}" } }\r\n`],
+            ['application/json', json(Buffer.alloc(6_000_000, 0xff).toString('base64').replaceAll('/', '\\/'))],
+            ['application/json', json(Buffer.alloc(5_999_999).toString('base64')), 5_999_999],
+            ['application/json', json(Buffer.alloc(5_999_998).toString('base64url')), 5_999_998],
+            ['application/proto', proto],
+            ['application/grpc', (p) => envelope(proto(p))],
+            ['application/grpc+json', (p) => envelope(json(long)(p))],
+        ]) {
+            const p = await counter();
+            const a = await unary(d, 'SendInput', body(p), { headers: { 'Content-Type': type } });
+            assert.equal(a.status, 200, a.text);
+            assert.equal(Number(await p.closed()), bytes, type);
+        }
+    });
+
+    it('two long inputs at once stay apart, and so does a short one between them', async () => {
+        const p = await d.spawn({ command: 'sh', args: ['-c', 'sleep 0.2; uniq'], stdin: 'pipe' });
+        const lines = (c) => Buffer.from(`${c}\n`.repeat(500_000)).toString('base64');
+        const all = ['a', 'b', 'c'].map((c) => unary(d, 'SendInput', c === 'b' ? `${head(p)}Ygo="}}` : `${head(p)}${lines(c)}"}}`));
+        for (const a of await Promise.all(all)) assert.equal(a.status, 200, a.text);
+        await unary(d, 'CloseStdin', { process: { pid: p.pid } });
+        assert.deepEqual((await outputOf(p)).split('\n').sort(), ['a', 'b', 'c']);
+    });
+
+    it('a long input that cannot be typed is refused with the reason', async () => {
+        const p = await d.spawn({ command: 'sh', args: ['-c', 'cat >/dev/null'], stdin: 'pipe' });
+        const deaf = await d.spawn({ command: 'sleep', args: ['1000'], stdin: 'null' });
+        const cases = [
+            [`{"input":{"stdin":"${long}"},"process":{"pid":${p.pid}}}`, 400, /process must come before input/],
+            [`${head(p)}${long}"},"more":1}`, 400, /last field/],
+            [`{"process":{"pid":${p.pid}},"input":{"other":"${long}"}}`, 400, /last field/],
+            [`{"process":{"tag":"${long}"}}`, 400, /last field/],
+            [`{"input":{"stdin":""},"process":{"pid":${p.pid},"stdin":"${long}"}}`, 400, /last field/],
+            [`{"process":{"pid":${p.pid}},"other":{"stdin":"${long}"}}`, 400, /last field/],
+            [`{"process":[{"pid":${p.pid}},"input":{"stdin":"${long}"}}`, 400, /last field/],
+            [`${' '.repeat(70_000)}${head(p)}"}}`, 400, /last field/],
+            [`${head(p)}${long.slice(0, 70_000)}!!!!"}}`, 400, /base64/],
+            [`${head(p)}${long.slice(0, 70_000)}AA==AA=="}}`, 400, /base64/],
+            [`${head(p)}${long.slice(0, 70_000)}\\u0041"}}`, 400, /base64/],
+            [`${head(p)}${long.slice(0, 70_000)}`, 400, /cut short/],
+            [`${head(p)}${long.slice(0, 70_000)}"}`, 400, /cut short/],
+            [`${head(p)}${long.slice(0, 70_000)}"}}}`, 400, /last field/],
+            [`${head({ pid: 4_000_000_000 })}${long}"}}`, 404, /not found/],
+            [`${head(deaf)}${long}"}}`, 500, /stdin: true/],
+            [`${head(p, 'pty')}${long}"}}`, 500, /send the input as stdin/],
+        ];
+        for (const [body, status, why] of cases) {
+            const a = await unary(d, 'SendInput', body);
+            assert.equal(a.status, status, `${body.slice(0, 100)}: ${a.text}`);
+            assert.match(a.json.message, why);
+        }
+        const proto = (hex) => Buffer.concat([Buffer.from(hex, 'hex'), Buffer.alloc(70_000)]);
+        for (const hex of ['0a0408ff8f7a', '0a0308010112ffffff7f0affffff7f', '12f0a2040aeca204', '0a020801', '0a02080112f6a2040affa204', 'ff', '0affffffffff'])
+            assert.equal((await unary(d, 'SendInput', proto(hex), { headers: { 'Content-Type': 'application/proto' } })).status, 400, hex);
+        const flagged = Buffer.concat([Buffer.from([1]), envelope(`${head(p)}${long}"}}`).subarray(1)]);
+        const a = await unary(d, 'SendInput', flagged, { headers: { 'Content-Type': 'application/grpc+json' } });
+        assert.equal(a.headers['grpc-status'], '3');
+        await d.remove(p.id);
+        await d.remove(deaf.id);
+    });
+
+    it('a long input gives its turn up when its client or its process goes', async () => {
+        const p = await counter();
+        const c = await RawConn.connect(d);
+        c.send(requestBytes(d, rpc('SendInput'), { headers: { 'Content-Type': 'application/json', 'Content-Length': 9_000_000 } }), Buffer.from(`${head(p)}${long.slice(0, 400_000)}`));
+        const next = unary(d, 'SendInput', { process: { pid: p.pid }, input: { stdin: 'YWJj' } });
+        await holdsFor(100, () => c.held.length === 0, 'no answer to half a message');
+        c.reset();
+        assert.equal((await next).status, 200);
+        const typed = Number(await p.closed());
+        assert.ok(typed >= 3 && typed <= 300_003, `${typed} bytes`);
+        const q = await d.spawn({ command: 'sleep', args: ['1000'], stdin: 'pipe' });
+        const late = unary(d, 'SendInput', `${head(q)}${long}"}}`);
+        await holdsFor(100, () => true, 'the pipe is full');
+        await d.remove(q.id);
+        assert.match((await late).json.code, /^(not_found|internal)$/);
     });
 
     it('StreamInput waits for a process that reads slowly, and goes away with its client', async () => {

@@ -117,7 +117,7 @@ withDaemon('fly: machines', {}, (d) => {
         assert.ok(big.stdout === '0123456789abcde\n'.repeat(327680));
         const cut = await sh('yes 0123456789abcde | head -c 9000000; echo tail >&2');
         assert.equal(cut.stdout.length, 8 << 20);
-        assert.equal(cut.stderr, 'tail\n\n[standard output was cut after 8388608 of 9000000 bytes]\n');
+        assert.equal(cut.stderr, 'tail\n\n[standard output was truncated after 8388608 of 9000000 bytes]\n');
         assert.equal((await sh("printf 'a\\377\\376b\\000c\\033'")).stdout, 'a\ufffd\ufffdb\0c\x1b');
     });
 

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { ExecError } from '@fly/sprites';
+import WsClient from 'ws';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { childrenOf } from '../../lib/proc.mjs';
 import { it } from '../../lib/test.mjs';
@@ -154,6 +155,39 @@ withDaemon('fly: sprites', {}, (d) => {
         const late = watched(sprite().attachSession(id)); // it has ended, and is remembered
         await late.ended();
         assert.deepEqual([late.stdout, late.stderr, late.exit], ['out\ntyped\n', 'err\n', 6]);
+    });
+
+    /* As Go's client asks a sprite that has sent it no version: the id is in the query. */
+    it('a session is attached to by ?id= as well, also by one that may only watch', async () => {
+        const made = watched(sprite().createSession('sh', [], { env: { PS1: '$ ', PATH: process.env.PATH } }));
+        const { session_id: id } = await made.info();
+        made.command.stdin.write('echo one-$((1+1))\r');
+        await made.has('one-2\r\n');
+        const url = (which, more = '') => `${base(d).replace('http', 'ws')}/v1/sprites/box/exec?id=${which}&stdin=true${more}`;
+        const open = (role, which, more) => {
+            const ws = new WsClient(url(which, more), { headers: { Authorization: `Bearer ${d.tokens[role]}` } });
+            const seen = { ws, text: '', messages: [] };
+            ws.on('message', (m, binary) => (binary ? (seen.text += m) : seen.messages.push(JSON.parse(m))));
+            ws.on('unexpected-response', (_, res) => ((seen.status = res.statusCode), res.resume(), ws.terminate()));
+            ws.on('error', () => {});
+            return seen;
+        };
+        const own = open('own', id, '&tty=true&rows=24&cols=80');
+        const watch = open('watch', id, '&tty=true');
+        for (const seen of [own, watch]) {
+            await waitUntil(() => seen.text.includes('one-2\r\n'), 'the history');
+            assert.deepEqual([seen.messages[0].type, seen.messages[0].session_id], ['session_info', id]);
+        }
+        assert.deepEqual([own.messages[0].is_owner, watch.messages[0].is_owner], [true, false]);
+        const before = (await d.list()).length;
+        own.ws.send(Buffer.from('echo two-$((1+2))\r'));
+        await waitUntil(() => watch.text.includes('two-3\r\n'), 'its output');
+        assert.equal((await d.list()).length, before, 'no command was started');
+        const none = open('own', 'proc_none');
+        await waitUntil(() => none.status === 404, 'the refusal');
+        for (const seen of [own, watch]) seen.ws.terminate();
+        made.command.stdin.write('exit\r');
+        await made.ended();
     });
 
     it('who is alone for too long is ended, and who has company is not', async () => {

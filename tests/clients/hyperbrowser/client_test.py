@@ -122,5 +122,43 @@ class Terminals(Client):
         self.assertIn("33 99", "".join(c.data for c in chunks))
 
 
+class Files(Client):
+    def setUp(self):
+        self.files = self.sandbox.files
+        self.dir = os.path.join(os.environ["HOME"], "python-files")
+
+    def at(self, name):
+        return os.path.join(self.dir, name)
+
+    def test_files_are_written_read_listed_and_described(self):
+        self.assertTrue(self.files.exists("/etc/passwd"))
+        self.assertFalse(self.files.exists(self.at("none")))
+        self.assertEqual(self.files.write(self.at("a"), "text").name, "a")
+        self.files.write([{"path": self.at("b"), "data": b"\x00\xff"}, {"path": self.at("c"), "data": "c", "mode": "0600"}])
+        self.files.write_text(self.at("a"), "!", append=True)
+        self.assertEqual(self.files.read(self.at("a")), "text!")
+        self.assertEqual(self.files.read_bytes(self.at("b")), b"\x00\xff")
+        self.assertEqual(self.files.read_text(self.at("a"), offset=1, length=2), "ex")
+        info = self.files.stat(self.at("c"))
+        self.assertEqual((info.type, info.size, info.mode, info.permissions), ("file", 1, 0o600, "-rw-------"))
+        self.assertLess(abs((datetime.now(timezone.utc) - info.modified_time).total_seconds()), 3600)
+        self.assertEqual([e.name for e in self.files.list(self.dir)], ["a", "b", "c"])
+
+    def test_files_are_uploaded_moved_copied_and_removed(self):
+        data = os.urandom(1 << 20)
+        self.assertEqual(self.files.upload_stream(self.at("m/up"), iter([data, b"end"])).bytes_written, len(data) + 3)
+        self.assertEqual(b"".join(self.files.download_stream(self.at("m/up"))), data + b"end")
+        self.assertEqual(self.files.move(source=self.at("m/up"), destination=self.at("m/to")).path, self.at("m/to"))
+        self.assertEqual(self.files.copy(source=self.at("m/to"), destination=self.at("m/copy")).size, len(data) + 3)
+        self.assertTrue(self.files.mkdir(self.at("m/dir")))
+        self.files.chmod(path=self.at("m/dir"), mode="0700")
+        self.assertEqual(self.files.stat(self.at("m/dir")).mode, 0o700)
+        self.files.remove(self.at("m"), recursive=True)
+        self.assertFalse(self.files.exists(self.at("m")))
+        with self.assertRaises(HyperbrowserError) as caught:
+            self.files.upload_url(self.at("x"))
+        self.assertEqual(caught.exception.status_code, 501)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -147,7 +147,7 @@ withDaemon('hyperbrowser: faults', {}, (d) => {
         const all = [];
         for (let e; (e = await events.next()); ) all.push({ event: e.event, ...JSON.parse(e.data) });
         const note = all.find((e) => e.stream === 'system');
-        assert.match(note.data, /gone/);
+        assert.match(note.data, /is no longer kept/);
         const rest = all.slice(all.indexOf(note), -1).map((e) => e.seq);
         assert.deepEqual(rest, rest.map((_, i) => note.seq + i));
         const done = all.at(-1);
@@ -163,7 +163,7 @@ withDaemon('hyperbrowser: faults', {}, (d) => {
         const all = [];
         for (let e; (e = await events.next()); ) all.push({ event: e.event, ...JSON.parse(e.data) });
         assert.equal(all[0].stream, 'system');
-        assert.match(all[0].data, new RegExp(`up to seq ${all[0].seq} is gone`));
+        assert.match(all[0].data, new RegExp(`up to seq ${all[0].seq} is no longer kept`));
         assert.deepEqual(all.slice(0, -1).map((e) => e.seq), all.slice(0, -1).map((_, i) => all[0].seq + i));
         assert.deepEqual([all.at(-1).event, all.at(-1).output_truncated], ['done', true]);
         const seen = await collect((await (await sandboxOf('own')).getProcess(p.id)).stream());

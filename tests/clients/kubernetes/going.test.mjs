@@ -92,5 +92,17 @@ for (const wire of WIRES) {
             assert.equal(r.code, 1, r.err);
             assert.equal((await d.list('?status=running')).length, 1);
         });
+
+        it('nor where the worker dies', async () => {
+            const k = new Kubectl(d, { server: d.url + PREFIX, env: wire.env });
+            const child = k.start('exec', 'sandbox', '--', 'sh', '-c', 'echo up; sleep 100');
+            await waitUntil(() => child.out().includes('up'), 'the program');
+            const old = d.workerPid();
+            process.kill(old, 'SIGKILL');
+            const r = await within(child.ended, 20000, 'the end');
+            assert.notEqual(r.code, 0, r.err);
+            assert.notEqual(r.err.trim(), '', 'it says that something went wrong');
+            await d.nextWorker(old);
+        });
     });
 }

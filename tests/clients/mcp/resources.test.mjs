@@ -28,8 +28,25 @@ withDaemon('mcp resources', {}, (d) => {
             const { resourceTemplates } = await c.listResourceTemplates();
             assert.deepEqual(
                 resourceTemplates.map((t) => t.uriTemplate),
-                ['process://{id}/output', 'process://{id}/screen'],
+                ['process://{id}/output', 'process://{id}/screen', 'session://{id}/transcript'],
             );
+        }));
+
+    it('a session has its transcript: listed, read, and as the native API tells it', () =>
+        withClient(d, {}, async (c) => {
+            const { structuredContent: run } = await c.callTool({ name: 'run_in_session', arguments: { command: 'echo `one`; echo two >&2; false' } });
+            const uri = `session://${run.session_id}/transcript`;
+            const listed = (await c.listResources()).resources.find((r) => r.uri === uri);
+            assert.deepEqual([listed.mimeType, listed.title], ['text/markdown', run.session_id]);
+            const { contents } = await c.readResource({ uri });
+            assert.deepEqual(contents.map((x) => [x.uri, x.mimeType]), [[uri, 'text/markdown']]);
+            const native = await d.request('GET', `/v1/sessions/${run.session_id}/transcript?format=markdown`);
+            assert.equal(contents[0].text, native.text);
+            assert.match(contents[0].text, /two/);
+            await assert.rejects(c.subscribeResource({ uri }), { code: -32602 });
+            await c.callTool({ name: 'end_session', arguments: { session_id: run.session_id } });
+            await assert.rejects(c.readResource({ uri }), (e) => [-32002, -32602].includes(e.code));
+            for (const bad of ['session:///transcript', 'session://x/other', 'session://x']) await assert.rejects(c.readResource({ uri: bad }), { code: -32602 });
         }));
 
     it('are read: text, and bytes that are none', () =>

@@ -42,7 +42,7 @@ withDaemon('mcp without sessions', {}, (d) => {
         it(`the official client discovers, lists and calls (${JSON.stringify(mode)})`, () =>
             withModern(d, mode, async (c, transport) => {
                 assert.equal(transport.sessionId, undefined);
-                assert.equal((await c.listTools()).tools.length, 10);
+                assert.equal((await c.listTools()).tools.length, 13);
                 const run = (name, args) => c.callTool({ name, arguments: args });
                 const r = await run('run_command', { command: 'echo alone; exit 2' });
                 assert.equal(r.structuredContent.output, 'alone\n');
@@ -51,7 +51,7 @@ withDaemon('mcp without sessions', {}, (d) => {
                 const { contents } = await c.readResource({ uri: `process://${process_id}/output` });
                 assert.equal(contents[0].text, 'alone\n');
                 assert.ok((await c.listResources()).resources.length > 0);
-                assert.equal((await c.listResourceTemplates()).resourceTemplates.length, 2);
+                assert.equal((await c.listResourceTemplates()).resourceTemplates.length, 3);
                 const bad = await run('run_command', { command: 'x', timout_ms: 1 });
                 assert.equal(bad.isError, true);
                 await assert.rejects(run('no_such_tool', {}));

@@ -17,8 +17,11 @@ const TOOLS = [
     'resize',
     'signal',
     'stop',
+    'run_in_session',
+    'list_sessions',
+    'end_session',
 ];
-const READING = ['list_processes', 'read_output', 'wait_for', 'read_screen'];
+const READING = ['list_processes', 'read_output', 'wait_for', 'read_screen', 'list_sessions'];
 
 withDaemon('mcp tools', { args: ['--journal-bytes', '65536'] }, (d) => {
     const using = (body, options) => () => withClient(d, options ?? {}, body);
@@ -110,6 +113,74 @@ withDaemon('mcp tools', { args: ['--journal-bytes', '65536'] }, (d) => {
             assert.equal(r.timed_out, true);
             assert.equal(r.exit.kind, 'timed_out');
             assert.equal(r.output, 'begun\n');
+        }),
+    );
+
+    it(
+        'run_in_session keeps the shell: directory, variables, input, time-outs',
+        using(async (c) => {
+            const first = await call(c, 'run_in_session', { command: 'X=kept; pwd; echo err >&2; cd /usr; (exit 3)', cwd: '/tmp' });
+            assert.deepEqual([first.output, first.exit_code, first.cwd, first.shell_replaced], ['/tmp\nerr\n', 3, '/usr', false]);
+            const { session_id } = first;
+            const second = await call(c, 'run_in_session', { session_id, command: 'echo $X; cat', input: 'typed\n' });
+            assert.deepEqual([second.output, second.exit_code, second.number], ['kept\ntyped\n', 0, 2]);
+            const late = await call(c, 'run_in_session', { session_id, command: 'echo begun; sleep 300', timeout_ms: 300 });
+            assert.deepEqual([late.timed_out, late.shell_replaced], [true, false]);
+            assert.match(late.output, /^begun\n/);
+            const still = await call(c, 'run_in_session', { session_id, command: 'echo $X; seq 10000', max_output_bytes: 1000 });
+            assert.ok(still.output.startsWith('kept\n1\n') && still.output_tail.endsWith('10000\n') && still.omitted_bytes > 0);
+            const whole = await call(c, 'read_output', { process_id: still.process_id, since: still.from, until: still.next, max_bytes: 1048576 });
+            assert.equal(whole.output, `kept\n${Array.from({ length: 10000 }, (_, i) => `${i + 1}\n`).join('')}`);
+            const { sessions } = await call(c, 'list_sessions', {});
+            assert.deepEqual(sessions.filter((s) => s.id === session_id).map((s) => [s.status, s.cwd]), [['idle', '/usr']]);
+            const transcript = (await d.api('GET', `/v1/sessions/${session_id}/transcript`)).json;
+            assert.deepEqual([...new Set(transcript.items.map((x) => x.source))], ['agent']);
+            assert.equal((await call(c, 'end_session', { session_id })).survivors, 0);
+            await callFails(c, 'no_such_session', 'end_session', { session_id });
+            assert.deepEqual((await d.list()).filter((p) => p.session_id === session_id && p.status === 'running'), []);
+            await callFails(c, 'missing_field', 'run_in_session', {});
+        }),
+    );
+
+    it(
+        'run_in_session: two commands of a session run one after the other; the new one by its name',
+        using(async (c) => {
+            const session_id = 'by-name';
+            const run = (command) => call(c, 'run_in_session', { session_id, command });
+            await run('true');
+            const both = await Promise.all([run('sleep 0.3; echo a; Y=set'), run('echo b$Y')]);
+            assert.deepEqual(both.map((r) => r.output), ['a\n', 'bset\n']);
+            await call(c, 'end_session', { session_id });
+        }),
+    );
+
+    it(
+        'wait_for waits for the prompt of a shell that marks it',
+        using(async (c) => {
+            const { process_id } = await call(c, 'start_process', { command: 'bash', args: ['--norc'], pty: true, shell_integration: true });
+            assert.equal((await call(c, 'wait_for', { process_id, prompt: true })).matched, 'prompt');
+            const { from } = await call(c, 'send_input', { process_id, text: 'sleep 0.3; echo done-$((1+1))', keys: ['Enter'] });
+            const w = await call(c, 'wait_for', { process_id, prompt: true, from });
+            assert.equal(w.matched, 'prompt');
+            assert.match(w.output, /done-2/);
+            await call(c, 'stop', { process_id, forget: true });
+        }),
+    );
+
+    it(
+        'every argument and every result is described',
+        using(async (c) => {
+            const check = (schema, where) => {
+                for (const [name, s] of Object.entries(schema?.properties ?? {})) {
+                    assert.ok(s.description?.length > 3, `${where}.${name} has no description`);
+                    check(s, `${where}.${name}`);
+                }
+            };
+            for (const t of (await c.listTools()).tools) {
+                assert.ok(t.description.length > 20 && t.title.length > 3, t.name);
+                check(t.inputSchema, `${t.name} in`);
+                check(t.outputSchema, `${t.name} out`);
+            }
         }),
     );
 

@@ -55,6 +55,35 @@ function dumpsAt({ rows, cols, session }, offsets) {
     return { dumps, end };
 }
 
+/** The lines of a terminal, scrollback included, without what is empty below the last one. */
+function linesOf({ term }) {
+    const buffer = term.buffer.active;
+    const lines = Array.from({ length: buffer.length }, (_, y) => buffer.getLine(y).translateToString(true));
+    return lines.join('\n').trimEnd().split('\n');
+}
+
+it('a snapshot in a taller terminal: all lines, and the cursor where the next one belongs', () => {
+    const numbers = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => `line ${from + i}`);
+    const cases = {
+        'more than a screen': Buffer.from(numbers(1, 24).join('\r\n')),
+        'less than a screen': Buffer.from(numbers(1, 4).join('\r\n')),
+        'the first line continues one that is gone': Buffer.from(`${'x'.repeat(40 * 1015)}\r\n${numbers(1, 24).join('\r\n')}`),
+        'a region and a saved cursor': Buffer.from(`${numbers(1, 24).join('\r\n')}\x1b[2;5r\x1b[10;8H\x1b7`),
+    };
+    for (const [name, bytes] of Object.entries(cases)) {
+        const [shot] = snapshotsAt(10, 40, [{ bytes: Buffer.concat([bytes, Buffer.from(' ')]) }], [bytes.length]);
+        const original = new Reference(10, 40);
+        original.write(bytes);
+        const client = new Reference(10 + 20, 40);
+        client.write(shot.bytes);
+        for (const t of [original, client]) t.write(Buffer.from(name.includes('region') ? '!' : '\r\nnext\r\nlast'));
+        // A taller terminal has room for more lines above its screen's end.
+        const lines = linesOf(original);
+        assert.deepEqual(linesOf(client).slice(-lines.length), lines, name);
+        for (const t of [original, client]) t.dispose();
+    }
+});
+
 withDaemon('snapshots', {}, (d) => {
     const seed = runSeed();
 

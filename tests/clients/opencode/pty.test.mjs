@@ -16,6 +16,53 @@ withDaemon('opencode: PTYs', {}, (d) => {
     const elsewhere = () => new OpenCode(d, { directory: '/usr' });
     const raw = (method, url, options) => d.request(method, `/dialects/opencode${url}`, options);
 
+    it('what the terminal application reads at its start is answered, empty', async () => {
+        const { v2 } = oc();
+        const read = async (call) => {
+            const { data, error, response } = await call;
+            assert.equal(response.status, 200, JSON.stringify(error));
+            return data;
+        };
+        assert.deepEqual(await read(v2.provider.list()), { all: [], default: {}, connected: [] });
+        assert.deepEqual(await read(v2.config.providers()), { providers: [], default: {} });
+        assert.deepEqual(await read(v2.experimental.capabilities.get()), { backgroundSubagents: false });
+        assert.deepEqual(await read(v2.experimental.console.get()), { consoleManagedProviders: [], switchableOrgCount: 0 });
+        assert.deepEqual(await read(v2.vcs.get()), { branch: null, default_branch: null });
+        for (const call of [v2.lsp.status(), v2.formatter.status(), v2.permission.list(), v2.question.list(), v2.experimental.workspace.list()])
+            assert.deepEqual(await read(call), []);
+        for (const call of [v2.mcp.status(), v2.experimental.resource.list(), v2.provider.auth()]) assert.deepEqual(await read(call), {});
+    });
+
+    it('a path may end in a slash, an Origin may be empty, and a PTY is looked for before the upgrade', async () => {
+        const ask = (method, url, headers = {}) => d.request(method, `/dialects/opencode${url}`, { headers });
+        for (const path of ['/session/', '/pty/', '/global/health/']) assert.equal((await ask('GET', path)).status, 200, path);
+        const p = await oc().sh('cat');
+        const empty = await ask('POST', `/pty/${p.id}/connect-token?directory=${d.dir}`, { 'x-opencode-ticket': '1', Origin: '' });
+        assert.equal(empty.status, 200, empty.text);
+        const none = await ask('GET', '/pty/pty_none/connect');
+        assert.deepEqual([none.status, none.text], [404, '']);
+        const plain = await ask('GET', `/pty/${p.id}/connect?directory=${d.dir}`);
+        assert.deepEqual([plain.status, plain.text], [400, '']);
+        const titled = (await oc().v2.pty.update({ ptyID: p.id, title: 'kept' })).data;
+        assert.equal(titled.title, 'kept');
+        assert.equal((await oc().v2.pty.update({ ptyID: p.id, title: '' })).data.title, 'kept', 'an empty title changes nothing');
+        await oc().v2.pty.remove({ ptyID: p.id });
+    });
+
+    it('a PTY is announced as running, however short it lives', async () => {
+        const events = await oc().listen();
+        for (let i = 0; i < 5; i++) {
+            const p = await oc().sh('exit 3');
+            const made = await events.until((e) => e.type === 'pty.created' && e.properties.info.id === p.id);
+            assert.deepEqual([made.properties.info.status, 'exitCode' in made.properties.info], ['running', false]);
+        }
+        events.close();
+        for (const p of await d.list()) {
+            await d.exitOf(p.id);
+            await d.remove(p.id);
+        }
+    });
+
     it('health, and the small calls that clients make', async () => {
         const { v1, v2 } = oc();
         assert.deepEqual((await v2.global.health()).data, { healthy: true, version: '1.18.33' });
@@ -26,6 +73,7 @@ withDaemon('opencode: PTYs', {}, (d) => {
         assert.ok((await v1.app.agents()).data.some((a) => a.name === 'build' && a.mode === 'primary'));
         assert.deepEqual((await v1.command.list()).data, []);
         const shells = (await v2.pty.shells()).data;
+        for (const s of shells) assert.equal(s.acceptable, !['fish', 'nu'].includes(s.name), s.name);
         assert.ok(shells.some((s) => s.path === '/bin/sh' && s.name === 'sh' && s.acceptable === true));
         const nothing = await raw('GET', '/no/such/call');
         assert.equal(nothing.status, 404);

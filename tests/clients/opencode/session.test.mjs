@@ -36,11 +36,63 @@ withDaemon('opencode: sessions', {}, (d) => {
         assert.deepEqual((await v1.session.get({ path: { id: b.id } })).data, b);
         assert.equal((await v2.session.update({ sessionID: b.id, title: 'renamed' })).data.title, 'renamed');
         assert.equal((await v2.session.get({ sessionID: b.id })).data.title, 'renamed');
-        for (const s of [a, b]) assert.equal((await remove(s)).data, true);
+        for (const s of [b, a]) assert.equal((await remove(s)).data, true);
         const gone = (await v2.session.get({ sessionID: a.id })).error;
         assert.deepEqual(gone, { name: 'NotFoundError', data: { message: `Session not found: ${a.id}` } });
         assert.equal((await remove(a)).error.name, 'NotFoundError');
         assert.equal((await shell(a, 'true')).error.name, 'NotFoundError');
+    });
+
+    it('a session goes with its children, and its event says all that it was', async () => {
+        const events = await oc().listen();
+        const top = await session({ title: 'top' });
+        const child = await session({ title: 'child', parentID: top.id });
+        const grandchild = await session({ parentID: child.id });
+        const other = await session();
+        await shell(child, 'cd /; true');
+        const was = Object.fromEntries(await Promise.all([top, child, grandchild].map(async (s) => [s.id, (await oc().v2.session.get({ sessionID: s.id })).data])));
+        assert.equal((await remove(top)).data, true);
+        assert.deepEqual((await oc().v2.session.list()).data.map((s) => s.id), [other.id]);
+        for (const s of [top, child, grandchild]) {
+            const e = await events.until((x) => x.type === 'session.deleted' && x.properties.sessionID === s.id, 'its deletion');
+            assert.deepEqual(e.properties.info, was[s.id]);
+            assert.equal(e.properties.info.directory, d.dir);
+        }
+        events.close();
+        await remove(other);
+    });
+
+    it('one deleted through another protocol is told as fully', async () => {
+        const events = await oc().listen();
+        const s = await session({ title: 'elsewhere' });
+        await d.api('DELETE', `/v1/sessions/${s.id}`);
+        const e = await events.until((x) => x.type === 'session.deleted', 'its deletion');
+        assert.deepEqual(e.properties.info, s);
+        events.close();
+    });
+
+    it('lists are filtered by title, roots, start and path; archived ones stay', async () => {
+        const top = await session({ title: 'Fix the Parser' });
+        const child = await session({ title: 'parser tests', parentID: top.id });
+        const list = async (query) => (await oc().v2.session.list(query)).data.map((s) => s.id);
+        assert.deepEqual(await list({ search: 'PARSER' }), [child.id, top.id]);
+        assert.deepEqual(await list({ search: 'the' }), [top.id]);
+        assert.deepEqual(await list({ search: 'nothing of it' }), []);
+        assert.deepEqual(await list({ roots: true }), [top.id]);
+        assert.deepEqual(await list({ roots: 'false' }), [child.id, top.id]);
+        assert.deepEqual(await list({ start: Date.now() + 60000 }), []);
+        assert.deepEqual(await list({ start: Date.now() - 60000 }), [child.id, top.id]);
+        assert.deepEqual(await list({ path: d.dir.slice(1) }), [child.id, top.id]);
+        assert.deepEqual(await list({ path: 'no/such' }), []);
+        assert.deepEqual(await list({ scope: 'project' }), [child.id, top.id]);
+        assert.match((await oc().v2.session.list({ roots: 'maybe' })).error.data.message, /Expected "true" \| "false", got "maybe"/);
+        const archived = (await oc().v2.session.update({ sessionID: child.id, time: { archived: 123 } })).data;
+        assert.equal(archived.time.archived, 123);
+        assert.equal((await oc().v2.session.update({ sessionID: child.id, title: '' })).data.title, '');
+        assert.deepEqual(await list({ archived: true }), [child.id, top.id]);
+        assert.equal((await oc().v2.session.get({ sessionID: child.id })).data.time.archived, 123, 'it outlives a new title');
+        assert.equal((await session({ title: '' })).title, '', 'an empty title is one');
+        for (const s of (await oc().v2.session.list()).data) await remove(s);
     });
 
     it('shell: both streams in order, the exit code, and the pair of messages', async () => {

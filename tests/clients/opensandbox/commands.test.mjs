@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { SandboxReadyTimeoutException } from '@alibaba-group/opensandbox';
-import { call, connect, controlPlane, domainOf, refused, texts, withSandbox } from '../../lib/opensandbox.mjs';
+import { bare, call, connect, controlPlane, domainOf, refused, texts, withSandbox } from '../../lib/opensandbox.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { scaled } from '../../lib/scale.mjs';
 import { it } from '../../lib/test.mjs';
@@ -53,8 +53,30 @@ withSandbox('opensandbox: commands', {}, (d, sandbox) => {
         const many = await lines('seq 1 20000');
         assert.equal(many.length, 20000);
         assert.ok(many.every((t, i) => t === String(i + 1)));
-        const long = await lines('head -c 200000 /dev/zero | tr "\\0" x');
-        assert.equal(long.join('').length, 200000);
+    });
+
+    /* Lines of more than 64 KiB, and those with a pause inside, arrived in pieces: clients put newlines between them. */
+    it('a line is one event, however long it is and however slowly it comes', async () => {
+        const lines = async (command) => texts((await run(command)).logs.stdout);
+        assert.deepEqual(await lines('head -c 3000000 /dev/zero | tr "\\0" x; echo; echo end'), ['x'.repeat(3000000), 'end']);
+        assert.deepEqual(await lines("printf 'no'; sleep 1.5; printf 'w\\n'"), ['now']);
+        const session = await (await sandbox()).commands.createSession();
+        const slow = await (await sandbox()).commands.runInSession(session, "printf 'no'; sleep 1.5; printf 'w\\n'");
+        assert.deepEqual(texts(slow.logs.stdout), ['now']);
+    });
+
+    /* From 1.1.1 on the client of Python adds no newline to a text that has one: a blank line vanished. */
+    it('a blank line is wide only for the client that would lose it', async () => {
+        const stdout = async (agent) => {
+            const a = await call(d, 'POST', '/command', { json: { command: "printf '\\na\\n\\n\\nb\\n'" }, headers: { 'User-Agent': agent } });
+            return texts(a.text.trim().split('\n\n').map((l) => JSON.parse(l)).filter((e) => e.type === 'stdout'));
+        };
+        for (const agent of ['1.1.1', '1.1.2.dev1', '1.2', '2.0.0']) {
+            assert.deepEqual(await stdout(`OpenSandbox-Python-SDK/${agent}`), ['\n', 'a', '\n\n', '\n', 'b'], agent);
+        }
+        for (const agent of ['OpenSandbox-Python-SDK/1.1.0', 'OpenSandbox-Python-SDK/0.1.16', 'OpenSandbox-Python-SDK/x', 'OpenSandbox-Go-SDK/1.2.0', 'curl/8']) {
+            assert.deepEqual(await stdout(agent), ['\n', 'a', '\n', '\n', 'b'], agent);
+        }
     });
 
     it('a short command is answered at once, and nobody waits for what it left behind', async () => {
@@ -97,24 +119,29 @@ withSandbox('opensandbox: commands', {}, (d, sandbox) => {
     });
 
     /* The SDK gives a body up that is silent for 300 s; at full scale this one is, but for the pings. */
-    it('silence is filled with pings, and a line that does not end is shown', async () => {
+    it('silence is filled with pings', async () => {
         const s = await sandbox();
         const types = [];
-        const seen = [];
         const go = path.join(d.dir, 'go-on');
-        for await (const ev of s.commands.runStream(`printf "name? "; sleep ${scaled(400, 0)}; until [ -e ${go} ]; do sleep 0.05; done; echo; echo end`)) {
+        for await (const ev of s.commands.runStream(`sleep ${scaled(400, 0)}; until [ -e ${go} ]; do sleep 0.05; done; echo end`)) {
             types.push(ev.type);
-            if (ev.type === 'stdout') seen.push([ev.text, ev.partial]);
-            // The command continues only after its line was shown and a ping followed.
-            if (seen.length > 0 && types.slice(2).includes('ping')) fs.writeFileSync(go, '');
+            if (types.slice(2).includes('ping')) fs.writeFileSync(go, '');
         }
-        assert.equal(types[0], 'init');
-        assert.equal(types[1], 'ping');
+        assert.deepEqual(types.slice(0, 2), ['init', 'ping']);
         assert.ok(types.slice(2).includes('ping'), types.join(' '));
-        assert.equal(seen[0][0], 'name? ');
-        assert.equal(seen[0][1], true);
-        assert.deepEqual(seen.slice(1).map((x) => x[0]), ['end']);
         assert.equal(types.at(-1), 'execution_complete');
+    });
+
+    it('a line that does not end is shown to those who ask for parts of lines', async () => {
+        const go = path.join(d.dir, 'shown');
+        const { response } = bare(d, 'POST', '/command?partial=1', { command: `printf "name? "; until [ -e ${go} ]; do sleep 0.05; done; echo; echo end` });
+        let text = '';
+        for await (const b of await response) {
+            text += b;
+            if (text.includes('name? ')) fs.writeFileSync(go, ''); /* not before it was shown */
+        }
+        const events = text.trim().split('\n\n').map((l) => JSON.parse(l)).filter((e) => e.type === 'stdout');
+        assert.deepEqual(events.map((e) => [e.text, e.partial]), [['name? ', true], ['end', undefined]]);
     });
 
     it('what cannot be asked is refused with a body that says why', async () => {
@@ -159,9 +186,16 @@ withSandbox('opensandbox: commands', {}, (d, sandbox) => {
         const a = await call(d, 'POST', '/command', { json: { argv: ['printf', '%s|', 'a b', '$HOME'] } });
         const events = a.text.trim().split('\n\n').map((l) => JSON.parse(l));
         assert.equal(events.find((e) => e.type === 'stdout').text, 'a b|$HOME|');
-        const missing = await call(d, 'POST', '/command', { json: { argv: ['/no/such'] } });
-        assert.equal(missing.status, 500);
-        assert.equal(missing.json.code, 'RUNTIME_ERROR');
+        /* A status of 500 made the client throw instead of returning a failed command. */
+        for (const body of [{ argv: ['/no/such'] }, { argv: ['no-such-program'], background: true }]) {
+            const missing = await call(d, 'POST', '/command', { json: body });
+            assert.equal(missing.status, 200, missing.text);
+            const [init, , error, ...more] = missing.text.trim().split('\n\n').map((l) => JSON.parse(l));
+            assert.deepEqual([init.type, error.type, error.error.ename, more], ['init', 'error', 'CommandExecError', []]);
+            assert.match(error.error.evalue, /\D/);
+            assert.deepEqual(error.error.traceback, [error.error.evalue]);
+            assert.equal((await call(d, 'GET', `/command/status/${init.text}`)).status, 404);
+        }
     });
 
     it('a terminal: tty, cols and rows of the body', async () => {

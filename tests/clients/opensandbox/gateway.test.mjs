@@ -2,6 +2,7 @@
 // The SDK and terminals through `holdfast gateway`, which is their control plane's proxy.
 
 import assert from 'node:assert/strict';
+import { ConnectionConfig, Sandbox } from '@alibaba-group/opensandbox';
 import { Daemon } from '../../lib/daemon.mjs';
 import { Gateway } from '../../lib/gateway.mjs';
 import { connect, Pty, texts } from '../../lib/opensandbox.mjs';
@@ -51,6 +52,15 @@ describe('opensandbox: behind a gateway', () => {
             await s.commands.deleteSession(id);
             await s.close();
         }
+    });
+
+    /* The daemon named itself after its host, under which the gateway does not know it. */
+    it('create: the sandbox has the id by which the gateway knows it', async () => {
+        const connectionConfig = new ConnectionConfig({ domain: `127.0.0.1:${g.port}`, apiKey: 'of-the-control-plane', useServerProxy: true });
+        const s = await Sandbox.create({ image: 'any', env: { MADE: 'yes' }, connectionConfig, readyTimeoutSeconds: 10 });
+        assert.equal(s.id, 'alpha');
+        assert.deepEqual(texts((await s.commands.run('echo $NAME $MADE')).logs.stdout), ['alpha yes']);
+        await s.close();
     });
 
     it('terminals: replay, takeover and close codes pass through', async () => {

@@ -200,13 +200,12 @@ withDaemon('opensandbox: pty', {}, (d) => {
         await waitUntil(() => proc.descendantsOf(d.pid).some((x) => x.name === 'sleep'), 'the job');
         p.send({ type: 'signal', signal: 'SIGINT' });
         await waitUntil(() => !proc.descendantsOf(d.pid).some((x) => x.name === 'sleep'), 'its end');
-        p.send('not json');
         p.ws.send(Buffer.alloc(0));
-        p.ws.send(Buffer.from([9, 65, 66]));
         p.send({ type: 'resize', cols: 0, rows: 10 });
-        for (const bad of [{ type: 'what' }, {}, { type: 'stdin' }, { type: 'signal', signal: 'SIGUSR1' }, { type: 'resize', cols: 70000, rows: 10 }]) {
+        for (const bad of ['not json', Buffer.from('plain bytes'), Buffer.from([9]), { type: 'what' }, {}, { type: 'stdin' }, { type: 'signal', signal: 'SIGUSR1' }, { type: 'resize', cols: 70000, rows: 10 }]) {
             const n = p.messages.length;
-            p.send(bad);
+            if (bad instanceof Buffer) p.ws.send(bad);
+            else p.send(bad);
             const m = await p.until(() => p.messages[n], 'an error');
             assert.equal(m.code, 'INVALID_FRAME', JSON.stringify(bad));
         }

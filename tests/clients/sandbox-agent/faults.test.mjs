@@ -98,7 +98,13 @@ withDaemon('sandbox-agent: faults', {}, (d) => {
             ['/v1/processes', '{"command":"x","env":{"A=B":"x"}}', 400],
             ['/v1/processes', '{"command":"x","tty":"yes"}', 422],
             ['/v1/processes', `{"command":"${'x'.repeat(2 << 20)}"}`, 413],
-            ['/v1/processes/run', '{"command":"x","timeoutMs":-1}', 400],
+            ['/v1/processes', '{"command":"true","args":null}', 422],
+            ['/v1/processes', '{"command":"true","env":null}', 422],
+            ['/v1/processes', '{"command":"true","env":{"A":null}}', 422],
+            ['/v1/processes', '{"command":"true","tty":null}', 422],
+            ['/v1/processes', '{"command":"true","interactive":null}', 422],
+            ['/v1/processes/run', '{"command":"x","timeoutMs":-1}', 422],
+            ['/v1/processes/run', '{"command":"x","maxOutputBytes":-1}', 422],
             ['/v1/processes/run', '{"command":"x","timeoutMs":"1"}', 422],
             ['/v1/processes/config', '{"maxOutputBytes":1}', 422],
             [`/v1/processes/${p.id}/input`, '{}', 422],
@@ -109,8 +115,21 @@ withDaemon('sandbox-agent: faults', {}, (d) => {
         ]) {
             problem(await ask('POST', path, { body, headers: { 'Content-Type': 'application/json' } }), status, 'invalid_request');
         }
-        for (const query of ['since=x', 'tail=-1', 'stream=both', 'follow=1']) problem(await ask('GET', `/v1/processes/${p.id}/logs?${query}`), 400, 'invalid_request');
+        for (const query of ['since=x', 'tail=-1', 'stream=both', 'follow=perhaps', 'follow=']) problem(await ask('GET', `/v1/processes/${p.id}/logs?${query}`), 400, 'invalid_request');
         problem(await ask('GET', '/v1/processes?owner=me'), 400, 'invalid_request');
+        for (const type of ['text/plain', 'application/x-www-form-urlencoded'])
+            problem(await ask('POST', '/v1/processes', { body: '{"command":"true"}', headers: { 'Content-Type': type } }), 415, 'invalid_request');
+        for (const command of ['', ' ', ' \t\n'])
+            for (const call of [() => c.createProcess({ command }), () => c.runProcess({ command })])
+                await refused(call(), 400, (x) => assert.equal(x.detail, 'invalid request: command must not be empty'));
+        for (const request of [{ command: '/none/at/all' }, { command: 'true', cwd: '' }, { command: 'true', cwd: '/none' }])
+            for (const call of [() => c.createProcess(request), () => c.runProcess(request)])
+                await refused(call(), 502, (x) => {
+                    assert.match(x.details.message, /^failed to spawn process: .*No such file or directory/);
+                    assert.equal(x.detail, `stream error: ${x.details.message}`);
+                });
+        const run = await c.runProcess({ command: 'true', cwd: null, timeoutMs: null, maxOutputBytes: null });
+        assert.equal(run.exitCode, 0);
         assert.deepEqual((await d.list('?status=running')).map((x) => [x.id, x.cols, x.output.bytes_total]), [[p.id, 80, 0]]);
         await killAndDelete(c, p);
     });
@@ -144,7 +163,7 @@ withDaemon('sandbox-agent: faults', {}, (d) => {
     it('who asked for a run and went takes it along', async () => {
         const conn = await RawConn.connect(d);
         const body = JSON.stringify({ command: 'sleep', args: ['100'] });
-        conn.send(`POST ${BASE}/v1/processes/run HTTP/1.1\r\nHost: ${d.host}:${d.port}\r\nAuthorization: Bearer ${d.token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+        conn.send(`POST ${BASE}/v1/processes/run HTTP/1.1\r\nHost: ${d.host}:${d.port}\r\nAuthorization: Bearer ${d.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
         const p = await waitUntil(async () => (await d.list('?status=running'))[0], 'the command');
         conn.destroy();
         assert.equal((await d.exitOf(p.id)).exit.by, 'detach');

@@ -52,6 +52,34 @@ withDaemon('sandbox-agent: follow', {}, (d) => {
         await c.deleteProcess(p.id);
     });
 
+    /* A change of size between two pieces of output makes a run of its own, without bytes. */
+    it('the numbers of a terminal have no holes where its size changed, in the log, followed and resumed', async () => {
+        const c = await client();
+        const p = await c.createProcess({ ...sh('stty -echo; while read x; do echo "$x"; done'), tty: true });
+        const seen = [];
+        const sub = await c.followProcessLogs(p.id, (e) => seen.push(e));
+        for (let i = 1; i <= 4; i++) {
+            // Two sizes in a row, of which the first is followed by nothing, and output only later.
+            for (const rows of [20 + i, 40 + i]) await c.resizeProcessTerminal(p.id, { rows, cols: 80 });
+            await new Promise((done) => setTimeout(done, 300));
+            await c.sendProcessInput(p.id, { data: `line ${i}\n`, encoding: 'text' });
+            await waitUntil(() => seen.map(text).join('').includes(`line ${i}\r\n`), `line ${i}`);
+        }
+        const { entries } = await c.getProcessLogs(p.id);
+        assert.ok(entries.length >= 4);
+        const numbers = entries.map((e) => e.sequence);
+        assert.deepEqual(numbers, entries.map((_, i) => i + 1));
+        assert.deepEqual(seen.map((e) => e.sequence), seen.map((_, i) => i + 1));
+        for (const since of numbers) {
+            const after = await c.getProcessLogs(p.id, { since });
+            assert.deepEqual(after.entries.map((e) => e.sequence), numbers.slice(since));
+        }
+        assert.deepEqual((await c.getProcessLogs(p.id, { tail: 2 })).entries.map((e) => e.sequence), numbers.slice(-2));
+        await c.killProcess(p.id);
+        await sub.closed;
+        await c.deleteProcess(p.id);
+    });
+
     it('follow: a large output arrives whole', async () => {
         const c = await client();
         const p = await c.createProcess(sh('read x; head -c 3000000 /dev/zero'));

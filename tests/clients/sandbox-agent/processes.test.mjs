@@ -71,7 +71,7 @@ withDaemon('sandbox-agent: processes', {}, (d) => {
         const a = await d.request('GET', '/dialects/sandbox-agent/v1/nothing');
         assert.equal(a.status, 404);
         assert.match(a.json.type, /invalid_request$/);
-        const bad = await d.request('POST', '/dialects/sandbox-agent/v1/processes', { body: '{' });
+        const bad = await d.request('POST', '/dialects/sandbox-agent/v1/processes', { body: '{', headers: { 'Content-Type': 'application/json' } });
         assert.equal(bad.status, 400);
     });
 

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { it } from '../../lib/test.mjs';
+import { burn, burner } from '../../lib/burn.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import * as sdk from '../../lib/sdk.mjs';
 import { collect, sandboxOf } from '../../lib/sdk.mjs';
@@ -35,6 +36,22 @@ withDaemon('the SDK', {}, (d) => {
         assert.equal(of('stderr').toString(), 'gone\n');
         assert.equal(exits.length, 1);
         assert.equal((await connection.ended).exitCode, 0);
+    });
+
+    it('reports what a process used: at its exit, and while it runs on request', async () => {
+        const p = await sandbox().processes.start({ ...burner(d, { hold: true }) });
+        const connection = await p.attach();
+        await d.outputHas(p.id, 'written_bytes');
+        assert.equal((await p.refresh()).usage, null);
+        const { usage: live } = await p.refresh(false, { usage: 'live' });
+        assert.deepEqual([live.scope, live.processes], ['tree', 1]);
+        assert.ok(live.rssBytes >= burn.memory, JSON.stringify(live));
+        assert.equal((await sandbox().processes.list({ usage: 'live' })).find((o) => o.id === p.id).current.usage.scope, 'tree');
+        await connection.write('\n');
+        const { usage } = await connection.ended;
+        assert.deepEqual(usage, (await p.refresh()).usage);
+        assert.equal(usage.scope, 'process');
+        assert.ok(usage.maxRssBytes >= burn.memory && usage.userUs + usage.systemUs >= burn.cpuMs * 900, JSON.stringify(usage));
     });
 
     it('types keys, changes and finds a process, and keeps what is the user\'s as it is', async () => {

@@ -29,6 +29,19 @@ withDaemon('vercel: the command line', { skip }, (d) => {
         assert.match(ran.stderr, /^bad$/m);
     });
 
+    it('config: timeout and tags of a sandbox, and what cannot be had', async () => {
+        assert.equal((await run(d, 'create', '--name', 'configured')).code, 0);
+        for (const args of [['timeout', 'configured', '20m'], ['tags', 'configured', '--tag', 'env=staging']]) {
+            const r = await run(d, 'config', ...args);
+            assert.equal(r.code, 0, r.stderr);
+        }
+        const [shown, refused] = await Promise.all([run(d, 'config', 'list', 'configured'), run(d, 'config', 'network-policy', 'configured', '--network-policy', 'deny-all')]);
+        assert.match(shown.stdout, /env=staging/, shown.stderr);
+        assert.match(shown.stdout, /20/);
+        assert.notEqual(refused.code, 0);
+        assert.match(refused.stderr, /only the policy allow-all/);
+    });
+
     it('connect: a prompt, the size and its changes, Ctrl-C, and the code of the shell', async () => {
         const t = onTerminal(['connect', 'local'], { rows: 33, cols: 91 });
         await t.shows(`${d.dir}/`);

@@ -48,6 +48,20 @@ class Processes(unittest.TestCase):
     def test_a_program_that_does_not_read_its_input_still_ends(self):
         self.assertEqual(self.run_process("true", input=b"x" * 1000000).returncode, 0)
 
+    def test_processes_of_the_session_are_listed(self):
+        p = self.sandbox.create_process("sh", ["-c", "read x; exit 4"], stdin=subprocess.PIPE)
+        found = [q for q in self.sandbox.query_processes() if q.id == p.id]
+        self.assertEqual([(q.returncode) for q in found], [None])
+        p.communicate(b"\n")
+        self.assertEqual(p.wait(), 4)
+        self.assertIn((p.id, 4), [(q.id, q.returncode) for q in self.sandbox.query_processes()])
+
+    def test_update(self):
+        from datetime import timedelta
+        self.sandbox.update(execution_time_limit=timedelta(minutes=50), tags={"a": "b"}, env={"SET": "later"})
+        self.assertEqual(dict(self.sandbox.tags), {"a": "b"})
+        self.assertEqual(self.run_process("printenv", "SET").stdout, "later\n")
+
     def test_input_while_it_runs(self):
         p = self.sandbox.create_process("sh", ["-c", "read a; echo got $a; cat"], stdin=subprocess.PIPE)
         p.stdin.write(b"one\n")

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { daemonFor, withDaemon } from '../../lib/daemon.mjs';
 import { it } from '../../lib/test.mjs';
+import { waitUntil } from '../../lib/wait.mjs';
 import { at, refused, Sandbox, skip } from './client.mjs';
 
 withDaemon('vercel: control', { skip }, (d) => {
@@ -119,6 +120,59 @@ withDaemon('vercel: control', { skip }, (d) => {
         );
         const b = await d.request('POST', '/dialects/vercel/api/v2/sandboxes/sessions/never/cmd', { json: { command: 'true' } });
         assert.deepEqual([b.status, b.json.error.code], [404, 'not_found']);
+    });
+
+    it('update: timeout, tags and variables hold, also for the next worker; what cannot be done is refused whole', async () => {
+        const sb = await Sandbox.create({ ...at(d), name: 'changing', timeout: 60000, tags: { env: 'test' }, env: { KEPT: 'yes' } });
+        assert.deepEqual(sb.tags, { env: 'test' });
+        await sb.update({ timeout: 600000, tags: { env: 'live', team: 'a b' }, resources: { vcpus: 4 }, ports: [3000] });
+        const again = async () => Sandbox.get({ ...at(d), name: 'changing', resume: false });
+        const check = async () => {
+            const now = await again();
+            assert.deepEqual([now.tags, now.timeout], [{ env: 'live', team: 'a b' }, 600000]);
+        };
+        await check();
+        assert.ok(sb.currentSession().timeout >= 600000, 'the running session, too');
+        const list = async (tags) => (await Sandbox.list({ ...at(d), tags })).sandboxes.map((s) => s.name);
+        assert.deepEqual(await list({ team: 'a b' }), ['changing']);
+        assert.deepEqual(await list({ team: 'a' }), []);
+        for (const wish of [{ networkPolicy: 'deny-all' }, { currentSnapshotId: 'snap_1' }, { mounts: { '/x': { drive: 'y' } } }, { tags: { big: 'x'.repeat(5000) } }]) {
+            const before = (await again()).updatedAt;
+            await assert.rejects(sb.update({ timeout: 1000, ...wish }), (e) => e.response.status === 400);
+            assert.deepEqual((await again()).updatedAt, before);
+        }
+        await sb.update({ networkPolicy: 'allow-all' });
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await d.nextWorker(old);
+        await check();
+        assert.equal(await (await sb.runCommand('printenv', ['KEPT'])).stdout(), 'yes\n');
+        await sb.update({ tags: {} });
+        assert.deepEqual((await again()).tags ?? {}, {});
+        await sb.delete();
+    });
+
+    it('a stop that another client resumes meanwhile is answered with the session that it stopped', async () => {
+        const sb = await Sandbox.create({ ...at(d), name: 'raced' });
+        const old = sb.currentSession().sessionId;
+        const slow = await sb.runCommand({ cmd: 'sh', args: ['-c', 'trap "" TERM; echo up; while :; do sleep 0.1; done'], detached: true });
+        await d.outputHas(slow.cmdId, 'up');
+        const stopping = sb.stop();
+        await waitUntil(async () => (await Sandbox.get({ ...at(d), name: 'raced', resume: false })).status === 'stopped', 'the stop');
+        const other = await Sandbox.get({ ...at(d), name: 'raced', resume: true });
+        const now = other.currentSession().sessionId;
+        assert.notEqual(now, old);
+        await d.api('POST', `/v1/processes/${slow.cmdId}/signal`, { json: { signal: 'KILL' } });
+        await stopping;
+        assert.equal((await Sandbox.get({ ...at(d), name: 'raced', resume: false })).status, 'running', 'the new session');
+        // Once more, by one that still holds the session before.
+        const api = `/dialects/vercel/api/v2/sandboxes/sessions/${old}`;
+        for (const [method, path] of [['POST', '/stop'], ['GET', '']]) {
+            const r = await d.request(method, api + path);
+            assert.deepEqual([r.status, r.json.session.id, r.json.session.status], [200, old, 'stopped'], r.text);
+        }
+        assert.equal((await Sandbox.get({ ...at(d), name: 'raced', resume: false })).currentSession().sessionId, now);
+        await other.delete();
     });
 
     it('extendTimeout moves the end, also of a session that should be over', async () => {

@@ -178,12 +178,15 @@ withDaemon('vercel: terminals', { skip }, (d) => {
     });
 
     it('who goes while it is being started leaves nothing behind', async () => {
+        const connections = async () => (await d.request('GET', '/v1/activity')).json.connections;
+        const others = await connections();
         const ws = await open();
         const before = (await d.list()).length;
         await whileHeld(d, async () => {
             ws.say({ type: 'start', command: 'cat', env: [] });
             ws.terminate();
             await settle(d);
+            await waitUntil(async () => (await connections()) <= others, 'the disconnect to be noticed');
         });
         await waitUntil(async () => (await running()).length === 0 && (await d.list()).length <= before + 1, 'it to be gone');
     });

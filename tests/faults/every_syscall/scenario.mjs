@@ -432,11 +432,11 @@ export class Run {
             }
         };
         while (!runs()) {
-            const before = (this.output.match(/(nothing is changed|continuing with the old binary|upgrade: fork)/g) ?? []).length;
+            const before = (this.output.match(/(nothing has changed|continuing with the old (?:binary|one)|upgrade: fork)/g) ?? []).length;
             await this.ask('POST', '/v1/upgrade', undefined, { ok: [202, 409] });
             const asked = Date.now();
             await this.until(
-                () => runs() || (this.output.match(/(nothing is changed|continuing with the old binary|upgrade: fork)/g) ?? []).length > before || Date.now() - asked > 1000,
+                () => runs() || (this.output.match(/(nothing has changed|continuing with the old (?:binary|one)|upgrade: fork)/g) ?? []).length > before || Date.now() - asked > 1000,
                 'the upgrade',
             );
         }
@@ -575,7 +575,7 @@ export class Run {
         const fired = this.fired();
         const started = this.port > 0;
         if (!problem && !started && !fired) problem = 'it did not start';
-        const crashes = (this.output.match(/died of SIG(?!KILL)\w+|ended with code [1-9]/g) ?? []).length;
+        const crashes = (this.output.match(/was killed by SIG(?!KILL)\w+|ended with code [1-9]/g) ?? []).length;
         fs.rmSync(this.dir, { recursive: true, force: true });
         return { problem, fired, started, crashes, settled, log: this.output, ms: Date.now() - this.began, refusals: this.refusals, retries: this.retries };
     }

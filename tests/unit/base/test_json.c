@@ -78,6 +78,17 @@ TEST(strings_are_escaped)
                    "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
 }
 
+/* Clients in Python that split a stream of JSON into lines split it at these characters, too. */
+TEST(no_line_end_of_unicode_stands_in_a_string)
+{
+    EXPECT_WRITTEN("a\xc2\x85"
+                   "b\xe2\x80\xa8"
+                   "c\xe2\x80\xa9",
+                   "\"a\\u0085b\\u2028c\\u2029\"");
+    EXPECT_WRITTEN("\xc2\x86\xe2\x80\xa7\xe2\x81\xa8", "\"\xc2\x86\xe2\x80\xa7\xe2\x81\xa8\"");
+    EXPECT_WRITTEN("\v\f\x1c\x1d\x1e", "\"\\u000b\\f\\u001c\\u001d\\u001e\"");
+}
+
 TEST(each_byte_that_is_not_utf8_becomes_one_replacement)
 {
     EXPECT_WRITTEN("\xff", "\"\xef\xbf\xbd\"");

@@ -35,7 +35,7 @@ struct story {
     struct watch *watch, *other;
     struct timer *timer;
     struct task task;
-    int fd, events, left;
+    int pair[2], events, left;
     char told[64];
 };
 
@@ -49,13 +49,26 @@ static void tell(struct story *s, char c)
 
 static void story_init(struct story *s)
 {
-    *s = (struct story){.loop = loop_new(), .fd = -1};
+    *s = (struct story){.loop = loop_new(), .pair = {-1, -1}};
     REQUIRE(s->loop != NULL);
 }
 
 static void make_pair(int p[2])
 {
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p) == 0);
+}
+
+static void story_pair(struct story *s)
+{
+    story_init(s);
+    make_pair(s->pair);
+}
+
+static void story_end(struct story *s)
+{
+    io_close(&s->pair[0]);
+    io_close(&s->pair[1]);
+    loop_free(s->loop);
 }
 
 static void stop_on_task(void *arg)
@@ -81,13 +94,11 @@ static void on_ready(struct watch *w, int events, void *arg)
 TEST(a_watch_tells_what_is_ready)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
-    s.watch = watch_new(s.loop, p[0], on_ready, &s);
+    story_pair(&s);
+    s.watch = watch_new(s.loop, s.pair[0], on_ready, &s);
     watch_set(s.watch, LOOP_READ);
-    EXPECT_INT(send(p[1], "x", 1, 0), 1);
+    EXPECT_INT(send(s.pair[1], "x", 1, 0), 1);
     loop_run(s.loop);
     EXPECT_INT(s.events, LOOP_READ);
     watch_set(s.watch, LOOP_READ | LOOP_WRITE);
@@ -98,9 +109,7 @@ TEST(a_watch_tells_what_is_ready)
     EXPECT_INT(s.events, LOOP_WRITE);
     EXPECT_STR(s.told, "wTwTwT");
     watch_close(s.watch);
-    io_close(&p[0]);
-    io_close(&p[1]);
-    loop_free(s.loop);
+    story_end(&s);
 }
 
 static void close_on_ready(struct watch *w, int events, void *arg)
@@ -110,7 +119,7 @@ static void close_on_ready(struct watch *w, int events, void *arg)
     (void)events;
     tell(s, 'c');
     watch_close(w);
-    io_close(&s->fd);
+    io_close(&s->pair[0]);
     loop_stop(s->loop);
 }
 
@@ -121,22 +130,18 @@ static void close_on_ready_and_go_on(struct watch *w, int events, void *arg)
     (void)events;
     tell(s, 'c');
     watch_close(w);
-    io_close(&s->fd);
+    io_close(&s->pair[0]);
 }
 
 TEST(a_watch_may_close_itself_and_its_fd)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
-    s.fd = p[0];
-    watch_set(watch_new(s.loop, p[0], close_on_ready, &s), LOOP_READ | LOOP_WRITE);
+    story_pair(&s);
+    watch_set(watch_new(s.loop, s.pair[0], close_on_ready, &s), LOOP_READ | LOOP_WRITE);
     loop_run(s.loop);
     EXPECT_STR(s.told, "c");
-    io_close(&p[1]);
-    loop_free(s.loop);
+    story_end(&s);
 }
 
 static void close_other(struct watch *w, int events, void *arg)
@@ -160,21 +165,17 @@ static void close_other(struct watch *w, int events, void *arg)
 TEST(a_closed_watch_is_silent_even_when_its_event_was_fetched)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
-    s.watch = watch_new(s.loop, p[0], close_other, &s);
-    s.other = watch_new(s.loop, p[1], close_other, &s);
+    story_pair(&s);
+    s.watch = watch_new(s.loop, s.pair[0], close_other, &s);
+    s.other = watch_new(s.loop, s.pair[1], close_other, &s);
     watch_set(s.watch, LOOP_WRITE);
     watch_set(s.other, LOOP_WRITE);
     loop_run(s.loop);
     EXPECT_STR(s.told, "oT");
     watch_close(s.watch);
     watch_close(s.other);
-    io_close(&p[0]);
-    io_close(&p[1]);
-    loop_free(s.loop);
+    story_end(&s);
 }
 
 static void lose_interest(struct watch *w, int events, void *arg)
@@ -191,21 +192,17 @@ static void lose_interest(struct watch *w, int events, void *arg)
 TEST(lost_interest_is_respected_within_the_turn)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
-    s.watch = watch_new(s.loop, p[0], lose_interest, &s);
-    s.other = watch_new(s.loop, p[1], lose_interest, &s);
+    story_pair(&s);
+    s.watch = watch_new(s.loop, s.pair[0], lose_interest, &s);
+    s.other = watch_new(s.loop, s.pair[1], lose_interest, &s);
     watch_set(s.watch, LOOP_WRITE);
     watch_set(s.other, LOOP_WRITE);
     loop_run(s.loop);
     EXPECT_STR(s.told, "l");
     watch_close(s.watch);
     watch_close(s.other);
-    io_close(&p[0]);
-    io_close(&p[1]);
-    loop_free(s.loop);
+    story_end(&s);
 }
 
 static void count_errors(struct watch *w, int events, void *arg)
@@ -256,22 +253,19 @@ static void on_timer(struct timer *t, void *arg)
 TEST(a_hang_up_without_interest_is_no_event)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
-    s.watch = watch_new(s.loop, p[0], on_ready, &s);
+    story_pair(&s);
+    s.watch = watch_new(s.loop, s.pair[0], on_ready, &s);
     watch_set(s.watch, LOOP_READ);
     watch_set(s.watch, 0);
-    io_close(&p[1]);
+    io_close(&s.pair[1]);
     s.timer = timer_new(s.loop, on_timer, &s);
     timer_start(s.timer, 20);
     loop_run(s.loop);
     EXPECT_STR(s.told, "tT");
     watch_close(s.watch);
     timer_close(s.timer);
-    io_close(&p[0]);
-    loop_free(s.loop);
+    story_end(&s);
 }
 
 static void count_leaves(struct watch *w, int events, void *arg)
@@ -293,17 +287,15 @@ static void run_for(struct story *s, uint64_t ms)
 TEST(who_does_not_read_is_told_once_that_the_peer_leaves)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
+    story_pair(&s);
     s.timer = timer_new(s.loop, on_timer, &s);
-    s.watch = watch_new(s.loop, p[0], count_leaves, &s);
+    s.watch = watch_new(s.loop, s.pair[0], count_leaves, &s);
     watch_set(s.watch, LOOP_LEAVE);
-    REQUIRE(write(p[1], "unread", 6) == 6);
+    REQUIRE(write(s.pair[1], "unread", 6) == 6);
     run_for(&s, 20);
     EXPECT_STR(s.told, "tT");
-    shutdown(p[1], SHUT_WR);
+    shutdown(s.pair[1], SHUT_WR);
     run_for(&s, 20);
     EXPECT_STR(s.told, "tTltT");
     EXPECT_INT(s.events, LOOP_LEAVE);
@@ -312,54 +304,47 @@ TEST(who_does_not_read_is_told_once_that_the_peer_leaves)
     watch_set(s.watch, LOOP_LEAVE);
     run_for(&s, 20);
     EXPECT_STR(s.told, "tTltTtTltT");
-    io_close(&p[1]);
+    io_close(&s.pair[1]);
     run_for(&s, 20);
     EXPECT_STR(s.told, "tTltTtTltTltT");
     EXPECT_INT(s.events, LOOP_LEAVE | LOOP_CUT);
     watch_close(s.watch);
     timer_close(s.timer);
-    io_close(&p[0]);
-    loop_free(s.loop);
+    story_end(&s);
 }
 
 /* The system's limit of watches is shared with others of the same user: it may be reached by them. */
 TEST(a_watch_for_which_there_is_no_room_waits_for_it)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
-    s.watch = watch_new(s.loop, p[0], on_ready, &s);
+    story_pair(&s);
+    s.watch = watch_new(s.loop, s.pair[0], on_ready, &s);
     watch_set(s.watch, LOOP_READ);
-    REQUIRE(write(p[1], "x", 1) == 1);
+    REQUIRE(write(s.pair[1], "x", 1) == 1);
     epoll_refusals = 2;
     loop_run(s.loop);
     EXPECT_INT(epoll_refusals, 0);
     EXPECT_STR(s.told, "wT");
     watch_close(s.watch);
-    io_close(&p[0]);
-    io_close(&p[1]);
-    loop_free(s.loop);
+    story_end(&s);
 }
 
 /* A program that has ended before anybody waited for its output costs no call of epoll. */
 TEST(a_watch_that_is_closed_before_the_loop_runs_never_was)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
-    s.watch = watch_new(s.loop, p[0], on_ready, &s);
+    story_pair(&s);
+    s.watch = watch_new(s.loop, s.pair[0], on_ready, &s);
     watch_set(s.watch, LOOP_WRITE);
     watch_close(s.watch);
-    s.watch = watch_new(s.loop, p[0], on_ready, &s);
+    s.watch = watch_new(s.loop, s.pair[0], on_ready, &s);
     watch_close(s.watch);
     watch_close(NULL);
     timer_close(NULL);
-    io_close(&p[0]);
-    io_close(&p[1]);
+    io_close(&s.pair[0]);
+    io_close(&s.pair[1]);
     s.task = (struct task){.fn = stop_on_task, .arg = &s};
     loop_defer(s.loop, &s.task);
     loop_run(s.loop);
@@ -419,38 +404,32 @@ static void start_again(struct timer *t, void *arg)
 TEST(a_timer_started_by_a_timer_waits_for_the_next_turn)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
+    story_pair(&s);
     s.left = 3;
     s.timer = timer_new(s.loop, start_again, &s);
     timer_start(s.timer, 0);
-    s.fd = p[0];
-    watch_set(watch_new(s.loop, p[0], close_on_ready_and_go_on, &s), LOOP_WRITE);
+    watch_set(watch_new(s.loop, s.pair[0], close_on_ready_and_go_on, &s), LOOP_WRITE);
     loop_run(s.loop);
     EXPECT_STR(s.told, "acaa");
     timer_close(s.timer);
-    io_close(&p[1]);
-    loop_free(s.loop);
+    story_end(&s);
 }
 
 /* Whoever went without closing them must not make the loop leak. */
 TEST(what_nobody_has_closed_goes_with_the_loop)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
-    watch_set(watch_new(s.loop, p[0], on_ready, &s), LOOP_WRITE);
+    story_pair(&s);
+    watch_set(watch_new(s.loop, s.pair[0], on_ready, &s), LOOP_WRITE);
     timer_start(timer_new(s.loop, on_timer, &s), 100000);
     timer_new(s.loop, on_timer, &s);
     loop_run(s.loop);
-    watch_new(s.loop, p[1], on_ready, &s);
+    watch_new(s.loop, s.pair[1], on_ready, &s);
     loop_free(s.loop);
-    io_close(&p[0]);
-    io_close(&p[1]);
+    io_close(&s.pair[0]);
+    io_close(&s.pair[1]);
 }
 
 /* What nobody waits for comes after what has happened, and still before the sleep. */
@@ -458,19 +437,15 @@ TEST(an_idle_task_runs_when_nothing_else_is_left)
 {
     struct story s;
     struct task idle;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
+    story_pair(&s);
     idle = (struct task){.fn = stop_on_task, .arg = &s};
     loop_defer_idle(s.loop, &idle);
     loop_defer_idle(s.loop, &idle);
-    s.fd = p[0];
-    watch_set(watch_new(s.loop, p[0], close_on_ready_and_go_on, &s), LOOP_WRITE);
+    watch_set(watch_new(s.loop, s.pair[0], close_on_ready_and_go_on, &s), LOOP_WRITE);
     loop_run(s.loop);
     EXPECT_STR(s.told, "cT");
-    io_close(&p[1]);
-    loop_free(s.loop);
+    story_end(&s);
 }
 
 /* Deferred by a timer, a task must not wait through the sleep that follows. */
@@ -626,22 +601,18 @@ static void stop_on_ready(struct watch *w, int events, void *arg)
 TEST(descriptors_have_their_turn_while_there_is_work_without_end)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
+    story_pair(&s);
     s.task = (struct task){.fn = work_on_and_on, .arg = &s};
-    s.watch = watch_new(s.loop, p[0], stop_on_ready, &s);
+    s.watch = watch_new(s.loop, s.pair[0], stop_on_ready, &s);
     loop_defer_work(s.loop, &s.task);
     watch_set(s.watch, LOOP_READ);
-    EXPECT_INT(send(p[1], "x", 1, 0), 1);
+    EXPECT_INT(send(s.pair[1], "x", 1, 0), 1);
     loop_run(s.loop);
     EXPECT_STR(s.told, "w");
     task_cancel(&s.task);
     watch_close(s.watch);
-    io_close(&p[0]);
-    io_close(&p[1]);
-    loop_free(s.loop);
+    story_end(&s);
 }
 
 static void stop_after_work(void *arg)
@@ -669,15 +640,13 @@ TEST(work_runs_without_an_event_and_its_tasks_in_the_same_turn)
 TEST(what_is_left_goes_with_the_loop)
 {
     struct story s;
-    int p[2];
 
-    story_init(&s);
-    make_pair(p);
-    watch_set(watch_new(s.loop, p[0], on_ready, &s), LOOP_READ);
+    story_pair(&s);
+    watch_set(watch_new(s.loop, s.pair[0], on_ready, &s), LOOP_READ);
     timer_start(timer_new(s.loop, on_timer, &s), 100000);
     loop_free(s.loop);
     loop_free(NULL);
     EXPECT_STR(s.told, "");
-    io_close(&p[0]);
-    io_close(&p[1]);
+    io_close(&s.pair[0]);
+    io_close(&s.pair[1]);
 }

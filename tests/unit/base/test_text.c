@@ -173,6 +173,15 @@ TEST(base32_and_hex_are_lower_case)
     EXPECT_STR(out, "00abff");
 }
 
+TEST(percent_encoding_keeps_letters_digits_and_what_the_caller_names)
+{
+    struct buf out = {0};
+
+    text_percent_encode(&out, "aZ09 ~/%\xc3\xa4\n", "~");
+    EXPECT_STR(buf_cstr(&out), "aZ09%20~%2F%25%C3%A4%0A");
+    buf_fini(&out);
+}
+
 TEST(numbers_are_whole_and_in_range)
 {
     int64_t i = 77;
@@ -202,4 +211,21 @@ TEST(numbers_are_whole_and_in_range)
     EXPECT(!text_to_u64("11", 10, &u));
     EXPECT_INT(i, 77);
     EXPECT_U64(u, 77);
+}
+
+TEST(booleans_as_clients_of_all_languages_write_them)
+{
+    static const char *const yes[] = {"1",    "t", "T",   "true", "True",
+                                      "TRUE", "y", "yes", "on",   "On"};
+    static const char *const no[] = {"0", "f", "F", "false", "False", "FALSE", "n", "No", "off"};
+    static const char *const neither[] = {"", "2", "-1", "truee", " true", "none", "null", "00"};
+    size_t i;
+
+    for (i = 0; i < sizeof yes / sizeof *yes; i++)
+        EXPECT_INT(text_to_bool(yes[i]), 1);
+    for (i = 0; i < sizeof no / sizeof *no; i++)
+        EXPECT_INT(text_to_bool(no[i]), 0);
+    for (i = 0; i < sizeof neither / sizeof *neither; i++)
+        EXPECT_INT(text_to_bool(neither[i]), -1);
+    EXPECT_INT(text_to_bool(NULL), -1);
 }

@@ -53,9 +53,9 @@ TEST(endpoint_refuses_what_could_change_a_request)
     EXPECT_STR(verdict(ONE("\"headers\":{\"Content-Length\":\"1\"}")),
                "headers: a name or a value cannot be sent.");
     EXPECT_STR(verdict(ONE("\"prefix\":\"/a b\"")),
-               "prefix: begins with / and does not end with it.");
+               "prefix: must begin with / and not end with it.");
     EXPECT_STR(verdict(ONE("\"tokens\":[\"short\"]")),
-               "tokens: each has at least 16 characters, or is sha256:HEX.");
+               "tokens: each must have at least 16 characters or be sha256:HEX.");
     EXPECT_STR(verdict(ONE("\"ports\":[0]")),
-               "ports: a list has port numbers, and needs an address.");
+               "ports: a list must contain port numbers, and requires `address`.");
 }

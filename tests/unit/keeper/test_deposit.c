@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "failing.h"
 #include "keeper/deposit_own.h"
@@ -275,8 +276,10 @@ TEST(the_vault_is_told_when_the_daemon_is_well_on_trial_or_done)
     deposit_well(&p.k);
     m = hear(&p);
     EXPECT(m.type == V_WELL && m.count == 0);
+    p.k.upgrade.well_ms = 250;
     deposit_trial(&p.k, true);
-    EXPECT_INT(hear(&p).type, V_TRIAL);
+    m = hear(&p);
+    EXPECT(m.type == V_TRIAL && m.status == 250);
     EXPECT(getenv(V_ENV) != NULL);
     deposit_trial(&p.k, false);
     EXPECT_INT(hear(&p).type, V_WELL);
@@ -436,6 +439,38 @@ TEST(a_vault_that_does_not_read_gets_everything_when_it_does)
     EXPECT(puts == 1 && drops == 1 && reaps == 1 && wells == 1);
     deposit_step(&p.k, DEADLINE_NONE);
     EXPECT_INT(hear(&p).type, 0);
+    end(&p);
+}
+
+/* A lasting shortage must block a keeper neither while it starts nor whenever it tries again. Each
+ * attempt to send takes a millisecond. */
+TEST(a_keeper_for_which_clients_wait_does_not_wait_long_for_the_kernel)
+{
+    struct play p;
+    uint64_t began;
+
+    begin(&p);
+    for (int serves = 0; serves < 2; serves++) {
+        p.k.deposit.behind = serves;
+        p.k.deposit.well_sent = serves;
+        FAIL(sendmsg, .error = ETOOMANYREFS, .after = serves, .times = -1);
+        if (serves)
+            deposit_step(&p.k, DEADLINE_NONE);
+        else
+            deposit_daemon(&p.k);
+        EXPECT(FAILED(sendmsg) > 0 && FAILED(sendmsg) <= LIMIT_VAULT_SHORTAGE_MS + 1);
+        EXPECT(p.k.deposit.behind && !p.k.deposit.catching_up);
+        FAIL_NO_MORE(sendmsg);
+    }
+    hear_all(&p);
+    /* One that serves waits longer, so that each process that starts is safe. */
+    p.k.deposit.behind = false;
+    began = clock_mono_ms();
+    FAIL(sendmsg, .error = ETOOMANYREFS, .times = -1);
+    deposit_keep(&p.k);
+    EXPECT(clock_mono_ms() - began >= LIMIT_VAULT_SEND_MS);
+    EXPECT(!deposit_is_complete(&p.k));
+    FAIL_NO_MORE(sendmsg);
     end(&p);
 }
 

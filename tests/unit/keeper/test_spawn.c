@@ -21,7 +21,7 @@ TEST(a_pipe_process_gives_its_output_and_exit)
     x = rig_run(&w, &s, out, sizeof out);
     EXPECT_STR(out, "hello\n");
     EXPECT(WIFEXITED(x.status) && WEXITSTATUS(x.status) == 3);
-    EXPECT(x.maxrss_kib > 0);
+    EXPECT(x.usage.max_rss_kib > 0);
     EXPECT(x.at_wall_ms > clock_wall_ms() - 60000);
     EXPECT_U64(x.oom, 0);
     rig_end(&r, &w);
@@ -38,7 +38,7 @@ TEST(the_cpu_time_of_a_process_is_told)
     rig_begin(&r, &w);
     rig_spec_init(&s, SH("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"));
     x = rig_run(&w, &s, out, sizeof out);
-    EXPECT(x.utime_us + x.stime_us > 1000);
+    EXPECT(x.usage.user_us + x.usage.system_us > 1000);
     rig_end(&r, &w);
 }
 

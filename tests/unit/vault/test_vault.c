@@ -22,13 +22,14 @@
 #include "failing.h"
 #include "vault/vault_store.h"
 
-/* Wraps: clock_mono_ms fork socketpair signalfd fstat mmap calloc sendmsg poll accept4 fcntl */
+/* Wraps: clock_mono_ms fork socketpair signalfd fstat mmap calloc sendmsg poll accept4 fcntl kill */
 FAILING_BY(int, fcntl, (int fd, int cmd, long arg), (fd, cmd, arg), -1, cmd, NULL)
 FAILING(pid_t, fork, (void), (), -1)
 FAILING(int, socketpair, (int domain, int type, int protocol, int *pair),
         (domain, type, protocol, pair), -1)
 FAILING(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags), -1)
 FAILING(int, fstat, (int fd, struct stat *st), (fd, st), -1)
+FAILING(int, kill, (pid_t pid, int sig), (pid, sig), -1)
 FAILING(void *, mmap, (void *at, size_t len, int prot, int flags, int fd, off_t off),
         (at, len, prot, flags, fd, off), MAP_FAILED)
 FAILING(void *, calloc, (size_t n, size_t size), (n, size), 0)
@@ -108,6 +109,7 @@ static int play(const struct vault_ends *ends, const char *where)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGINT, SIG_DFL); /* which a shell has its background jobs ignore */
+    signal(SIGHUP, SIG_DFL); /* which nohup ignores */
     send_fds(control, &pid, sizeof pid, fds);
     while (recv(control, &code, sizeof code, 0) > 0) {
         if (code >= 0)
@@ -704,6 +706,98 @@ TEST(a_binary_that_does_not_come_up_is_followed_by_the_old_one)
     drop(&k);
     next_keeper(&r, &k);
     EXPECT_U64(query_status(fd).upgrades, 0);
+    EXPECT_U64(query_status(fd).late, 1);
+    close(fd);
+    end(&r, &k);
+}
+
+/* Clients wait while a binary hangs. The keeper knows how long a good one needs. */
+TEST(a_keeper_can_allow_its_successor_less_time_but_not_more)
+{
+    static const int32_t asked[] = {250, VAULT_WELL_MS + 1, -5};
+    static const int32_t given[] = {250, VAULT_WELL_MS, VAULT_WELL_MS};
+    struct keeper k;
+    struct rig r;
+    int fd;
+
+    begin(&r, &k);
+    fd = client(&r);
+    for (int i = 0; i < 3; i++) {
+        well(&k, 0);
+        say(&k, (struct v_message){.type = V_TRIAL, .status = asked[i]});
+        (void)query_status(fd);
+        *later_ms += (uint64_t)given[i] - 100;
+        EXPECT_INT(query_status(fd).pid, k.pid);
+        *later_ms += 101;
+        (void)query_status(fd);
+        drop(&k);
+        next_keeper(&r, &k);
+        EXPECT_U64(query_status(fd).late, (uint64_t)i + 1);
+        EXPECT_U64(query_status(fd).refusals, (uint64_t)i + 1);
+    }
+    close(fd);
+    end(&r, &k);
+}
+
+/* It has no other binary to give way to: the same one is started again. */
+TEST(a_keeper_that_the_vault_started_has_longer_to_serve)
+{
+    struct keeper k;
+    struct rig r;
+    pid_t pid;
+    int fd;
+
+    begin(&r, &k);
+    fd = client(&r);
+    well(&k, 0);
+    die(&r, &k);
+    pid = k.pid;
+    (void)query_status(fd);
+    *later_ms += VAULT_START_MS - 1000;
+    EXPECT_INT(query_status(fd).pid, pid);
+    *later_ms += 1001;
+    (void)query_status(fd);
+    drop(&k);
+    next_keeper(&r, &k);
+    EXPECT(k.pid != pid);
+    EXPECT_U64(query_status(fd).late, 0);
+    EXPECT_U64(query_status(fd).refusals, 0);
+    close(fd);
+    end(&r, &k);
+}
+
+/* It was about to say that it serves when its time was up. The old binary follows, and nobody is
+ * told that the new one serves. */
+TEST(a_binary_that_is_given_up_is_not_well_any_more)
+{
+    const int32_t *index;
+    struct keeper k;
+    struct rig r;
+    int32_t old;
+    int fd;
+
+    begin(&r, &k);
+    fd = client(&r);
+    index = vault_index_map(k.index);
+    REQUIRE(index != NULL);
+    for (uint32_t replaced = 0; replaced < 2; replaced++) {
+        well(&k, 0);
+        old = index[V_KEY_EXE];
+        say(&k, (struct v_message){.type = V_TRIAL, .status = 250});
+        EXPECT_INT(query_status(fd).phase, V_STARTING);
+        FAIL(kill, .error = EPERM, .pid = r.vault); /* so that it lives to say so */
+        *later_ms += 251;
+        (void)query_status(fd);
+        well(&k, replaced);
+        EXPECT_INT(query_status(fd).phase, V_STARTING);
+        EXPECT_U64(query_status(fd).upgrades, 0);
+        EXPECT_INT(index[V_KEY_EXE], old);
+        die(&r, &k);
+        EXPECT_INT(index[V_KEY_EXE], old);
+        EXPECT_INT(index[V_KEY_GOOD], 0);
+    }
+    EXPECT_U64(query_status(fd).refusals, 2);
+    vault_index_unmap(index);
     close(fd);
     end(&r, &k);
 }

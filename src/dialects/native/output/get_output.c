@@ -69,7 +69,7 @@ static int decode_start(const struct http_request *rq, struct output_request *a,
     if ((lines && bytes) || ((lines || bytes) && (since || until)))
         return hf_fail_field(
             err, HF_E_bad_query, lines ? "tail_lines" : "tail_bytes",
-            "\"tail_lines\" and \"tail_bytes\" cannot be combined with each other, "
+            "\"tail_lines\" and \"tail_bytes\" cannot be combined with each other or with "
             "\"since\" and \"until\"");
     return decode_until(rq, a, err);
 }

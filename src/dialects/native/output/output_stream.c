@@ -61,6 +61,7 @@ static bool sse_exited(struct follow *f, const struct exit_record *e)
     output_events_flush(events);
     o = dialect_reply_open(&events->native->base);
     process_json_exit(&o, e);
+    process_json_usage(&o, process_usage(f->process));
     json_ku64(&o, "offset", at);
     json_close(&o, '}');
     output_events_send(events, "exit", at);

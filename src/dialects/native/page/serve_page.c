@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/crypto.h"
 #include "base/embed.h"
@@ -19,10 +18,9 @@
 #include "dialects/native/native_context.h"
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
+#include "dialects/native/page/packed_file.h"
 #include "transport/auth.h"
 
-/* gzip, for inflateInit2(): the window bits, plus 16 for the wrapper. */
-#define GZIP_WINDOW (15 + 16)
 #define GZIP_TRAILER_BYTES 8
 
 static const char page_type[] = "text/html; charset=utf-8";
@@ -51,65 +49,6 @@ static const char no_page[] =
     "</body>\n"
     "</html>\n";
 
-/* A gzip file ends with the size of its content, little-endian. */
-static size_t size_inside(const unsigned char *gz, size_t len)
-{
-    const unsigned char *at = gz + len - 4;
-
-    return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
-}
-
-/* NULL: out of memory. The file is our own, so no peer chooses its size. */
-static char *unpack(const char *gz, size_t len, size_t *size)
-{
-    z_stream z = {.next_in = (Bytef *)(uintptr_t)gz, .avail_in = (uInt)len};
-    char *out;
-
-    *size = size_inside((const unsigned char *)gz, len);
-    out = malloc(*size + 1);
-    if (out == NULL || inflateInit2(&z, GZIP_WINDOW) != Z_OK) {
-        free(out);
-        return NULL;
-    }
-    z.next_out = (Bytef *)out;
-    z.avail_out = (uInt)*size + 1;
-    if (inflate(&z, Z_FINISH) != Z_STREAM_END) {
-        free(out);
-        out = NULL;
-    }
-    inflateEnd(&z);
-    return out;
-}
-
-/*
- * The uncompressed page; NULL: out of memory. Inflated for the first peer that needs it, then kept:
- * any peer may request it, so we spend the time and the memory only once.
- */
-static const char *unpacked_page(const char *gz, size_t len, size_t *size)
-{
-    static const char *text;
-    static size_t text_len;
-
-    if (text == NULL)
-        text = unpack(gz, len, &text_len);
-    *size = text_len;
-    return text;
-}
-
-static void send_unpacked(struct http_request *rq, int status, const char *gz, size_t len)
-{
-    struct hf_error err;
-    size_t size = 0;
-    const char *text = unpacked_page(gz, len, &size);
-
-    if (text == NULL) {
-        hf_fail(&err, HF_E_no_memory, "out of memory while unpacking the page; accept gzip");
-        http_reply_error(rq, &err);
-        return;
-    }
-    http_reply_lent(rq, status, page_type, text, size);
-}
-
 /* Size of the compressed page; 0: not in this binary. */
 static size_t page_bytes(void)
 {
@@ -126,6 +65,7 @@ bool native_has_page(void)
 
 static void page_send(struct http_request *rq, int status)
 {
+    static struct packed_file page;
     size_t len = page_bytes();
 
     http_add_header(rq, "Content-Security-Policy",
@@ -137,13 +77,8 @@ static void page_send(struct http_request *rq, int status)
         http_reply_lent(rq, status, page_type, no_page, sizeof no_page - 1);
         return;
     }
-    http_add_header(rq, "Vary", "Accept-Encoding");
-    if (!http_lists(rq, "Accept-Encoding", "gzip")) {
-        send_unpacked(rq, status, embed_page_html_gz_start, len);
-        return;
-    }
-    http_add_header(rq, "Content-Encoding", "gzip");
-    http_reply_lent(rq, status, page_type, embed_page_html_gz_start, len);
+    packed_file_reply(rq, status, page_type, &page, embed_page_html_gz_start,
+                      embed_page_html_gz_start + len);
 }
 
 /* --- tickets ------------------------------------------------------------------------------ */

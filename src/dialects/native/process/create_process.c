@@ -147,9 +147,9 @@ static int decode_key(const struct http_request *rq, const char **key, struct hf
         len++;
     if (len >= 1 && len <= KEY_MAX && s[len] == '\0')
         return 0;
-    return hf_fail_field(err, HF_E_bad_value, "Idempotency-Key",
-                         "an Idempotency-Key is 1 to %d visible ASCII characters, without spaces",
-                         KEY_MAX);
+    return hf_fail_field(
+        err, HF_E_bad_value, "Idempotency-Key",
+        "an Idempotency-Key must be 1 to %d visible ASCII characters, without spaces", KEY_MAX);
 }
 
 static void hash_body(const struct http_request *rq, char *out)

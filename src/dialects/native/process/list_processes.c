@@ -3,10 +3,12 @@
  * list_processes.c - GET /v1/processes: newest first, in pages; and GET /v1/processes/{id}. Layer:
  * dialects.
  */
+#include "base/limits.h"
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
 #include "dialects/native/process_filter.h"
+#include "engine/live_usage.h"
 
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
@@ -17,7 +19,20 @@ struct list_processes_page {
     int64_t limit;
     struct process *after; /* NULL: from the newest */
     bool helpers;          /* include helpers */
+    bool live;             /* with the usage of running ones */
 };
+
+/* ?usage=live: what running processes use now. It is not the default, because it reads /proc. */
+static int usage_decode(const struct http_request *rq, bool *live, struct hf_error *err)
+{
+    static const char *const kinds[] = {"live", NULL};
+    int kind = -1;
+
+    if (native_decode_choice(rq, "usage", kinds, &kind, err) < 0)
+        return -1;
+    *live = kind >= 0;
+    return 0;
+}
 
 static int page_decode(struct list_processes_page *pg, const struct http_request *rq,
                        struct hf_error *err)
@@ -26,7 +41,7 @@ static int page_decode(struct list_processes_page *pg, const struct http_request
 
     pg->limit = LIST_DEFAULT;
     pg->helpers = http_role(rq) == ROLE_OWN;
-    if (filter_decode(&pg->filter, rq, err) < 0 ||
+    if (filter_decode(&pg->filter, rq, err) < 0 || usage_decode(rq, &pg->live, err) < 0 ||
         native_decode_i64(rq, "limit", 1, LIST_MAX, &pg->limit, err) < 0)
         return -1;
     if (after == NULL)
@@ -47,6 +62,7 @@ static struct process *page_next(const struct list_processes_page *pg, struct en
 
 static void page_write(const struct list_processes_page *pg, struct engine *e, struct json_out *o)
 {
+    struct live_table *live = pg->live ? live_table_read(LIMIT_LIVE_PROCESSES) : NULL;
     struct process *p = pg->after, *last = NULL;
     struct process_view v;
     int64_t count = 0;
@@ -60,10 +76,11 @@ static void page_write(const struct list_processes_page *pg, struct engine *e, s
             more = true;
             break;
         }
-        process_write_json(p, o);
+        process_write_json_live(p, o, live);
         last = p;
         count++;
     }
+    live_table_free(live);
     json_close(o, ']');
     if (more)
         process_view(last, &v);
@@ -104,17 +121,19 @@ static void write_recent(struct process *p, struct json_out *o)
 int process_get_handle(struct http_request *rq, struct process *p, struct hf_error *err)
 {
     static const char *const parts[] = {"output", NULL};
+    struct live_table *table;
     struct json_out o;
     int include = -1;
+    bool live;
 
-    if (native_decode_choice(rq, "include", parts, &include, err) < 0)
+    if (native_decode_choice(rq, "include", parts, &include, err) < 0 ||
+        usage_decode(rq, &live, err) < 0)
         return -1;
-    if (include < 0) {
-        json_reply_process(rq, 200, p);
-        return 0;
-    }
-    o = json_reply_process_open(rq, p);
-    write_recent(p, &o);
+    table = live ? live_table_read(LIMIT_LIVE_PROCESSES) : NULL;
+    o = json_reply_process_open(rq, p, table);
+    live_table_free(table);
+    if (include >= 0)
+        write_recent(p, &o);
     dialect_reply_send(rq, 200, &o);
     return 0;
 }

@@ -39,6 +39,7 @@ static void removal_on_ended(void *arg, struct process *p, const struct survivor
 
     process_view(p, &v);
     process_json_exit(&o, process_exit_of(&v));
+    process_json_usage(&o, v.usage);
     process_json_survivors(&o, s);
     call_send(&r->call, 200, &o);
 }

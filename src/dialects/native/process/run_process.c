@@ -9,12 +9,12 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/follow.h"
 #include "dialects/common/spawn_decode.h"
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
 #include "engine/journal/headtail.h"
-#include "engine/stream/viewer.h"
 
 /* The collected output, if the ring alone does not suffice. */
 struct gathered {
@@ -22,9 +22,7 @@ struct gathered {
 };
 
 struct run_process {
-    struct call call;
-    struct process *process; /* NULL until started; referenced */
-    struct viewer *viewer;
+    struct follow follow;      /* without a process until it is started */
     struct gathered *gathered; /* NULL: the ring has all of it */
     uint64_t max_bytes, gather_at;
     uint64_t scanned; /* the ring was scanned up to here for a second stream */
@@ -42,25 +40,34 @@ static void gathered_free(struct gathered *g)
     free(g);
 }
 
+static struct run_process *run_of(struct call *c)
+{
+    return list_entry(c, struct run_process, follow.call);
+}
+
+static struct run_process *run_of_follow(struct follow *f)
+{
+    return list_entry(f, struct run_process, follow);
+}
+
 static void run_release(struct call *c)
 {
-    struct run_process *r = list_entry(c, struct run_process, call);
+    struct run_process *r = run_of(c);
 
-    viewer_detach(r->viewer);
-    process_unref(r->process);
+    follow_release(c);
     gathered_free(r->gathered);
 }
 
 /* The process keeps running under the worker that replaces this one. */
 static void run_drain(struct call *c)
 {
-    struct run_process *r = list_entry(c, struct run_process, call);
+    struct run_process *r = run_of(c);
     struct process_view v;
     struct hf_error err;
 
-    if (r->process == NULL)
+    if (r->follow.process == NULL)
         return; /* the reply to the start is imminent */
-    process_view(r->process, &v);
+    process_view(r->follow.process, &v);
     hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; look up process %s afterwards",
             v.id);
     call_fail(c, &err);
@@ -68,12 +75,12 @@ static void run_drain(struct call *c)
 
 static void run_disconnected(struct call *c)
 {
-    struct run_process *r = list_entry(c, struct run_process, call);
+    struct run_process *r = run_of(c);
 
-    if (r->process == NULL)
+    if (r->follow.process == NULL)
         return; /* run_on_spawned() handles it */
     if (!r->keep)
-        process_terminate(r->process, -1, "detach", NULL, NULL);
+        process_terminate(r->follow.process, -1, "detach", NULL, NULL);
     call_end(c);
 }
 
@@ -122,12 +129,12 @@ static bool run_is_plain(struct run_process *r, const struct journal *j)
     return true;
 }
 
-static bool run_ready(void *arg)
+static bool run_ahead(struct follow *f)
 {
-    struct run_process *r = arg;
-    struct journal *j = process_journal(r->process);
+    struct run_process *r = run_of_follow(f);
+    struct journal *j = process_journal(f->process);
 
-    if (r->gathered != NULL || !process_is_running(r->process))
+    if (r->gathered != NULL || !process_is_running(f->process))
         return true;
     if (journal_next(j) < r->gather_at && run_is_plain(r, j))
         return false;
@@ -135,18 +142,18 @@ static bool run_ready(void *arg)
     return true;
 }
 
-static void run_bytes(void *arg, const struct slice *s)
+static void run_bytes(struct follow *f, const struct slice *s)
 {
-    struct run_process *r = arg;
+    const struct run_process *r = run_of_follow(f);
 
     if (r->gathered != NULL)
         gather(r->gathered, s);
 }
 
 /* A lossless viewer from 0 on misses nothing; if it did, the bytes would count as omitted. */
-static void run_gap(void *arg, uint64_t from, uint64_t to)
+static void run_gap(struct follow *f, uint64_t from, uint64_t to)
 {
-    struct run_process *r = arg;
+    struct run_process *r = run_of_follow(f);
 
     if (r->gathered == NULL)
         run_gather(r);
@@ -157,7 +164,7 @@ static void run_gap(void *arg, uint64_t from, uint64_t to)
 
 static uint64_t write_gathered(const struct run_process *r, struct json_out *o)
 {
-    struct native *n = native_of_call(&r->call);
+    struct native *n = native_of_call(&r->follow.call);
     struct gathered *g = r->gathered;
 
     json_reply_headtail(n, o, "stdout", r->pty ? &g->all : &g->out, r->base64);
@@ -168,7 +175,7 @@ static uint64_t write_gathered(const struct run_process *r, struct json_out *o)
 /* All output is one stream and in the ring. */
 static void write_plain(const struct run_process *r, struct json_out *o, uint64_t len)
 {
-    const char *bytes = journal_bytes(process_journal(r->process), 0);
+    const char *bytes = journal_bytes(process_journal(r->follow.process), 0);
     bool is_err = r->only == STREAM_STDERR;
 
     json_reply_text(o, "stdout", bytes, is_err ? 0 : len, r->base64);
@@ -179,7 +186,7 @@ static void write_plain(const struct run_process *r, struct json_out *o, uint64_
 /* The last output may not have been scanned, or be too much for one reply. */
 static void gather_if_needed(struct run_process *r, uint64_t end)
 {
-    struct journal *j = process_journal(r->process);
+    struct journal *j = process_journal(r->follow.process);
 
     if (r->gathered != NULL || (end <= r->max_bytes && run_is_plain(r, j)))
         return;
@@ -192,16 +199,16 @@ static void gather_if_needed(struct run_process *r, uint64_t end)
     }
 }
 
-static void run_exited(void *arg, const struct exit_record *x)
+static bool run_exited(struct follow *f, const struct exit_record *x)
 {
-    struct run_process *r = arg;
-    uint64_t end = viewer_offset(r->viewer), omitted = 0;
+    struct run_process *r = run_of_follow(f);
+    uint64_t end = journal_next(process_journal(f->process)), omitted = 0;
     struct json_out o;
 
     gather_if_needed(r, end);
-    o = dialect_reply_open(r->call.base);
+    o = dialect_reply_open(r->follow.call.base);
     json_key(&o, "process");
-    process_write_json(r->process, &o);
+    process_write_json(r->follow.process, &o);
     if (r->gathered != NULL)
         omitted = write_gathered(r, &o);
     else
@@ -210,11 +217,12 @@ static void run_exited(void *arg, const struct exit_record *x)
     process_json_exit(&o, x);
     json_kbool(&o, "timed_out", x->kind == EXIT_TIMED_OUT);
     json_ku64(&o, "omitted_bytes", omitted);
-    call_send(&r->call, 200, &o);
+    call_send(&f->call, 200, &o);
+    return false;
 }
 
-static const struct viewer_ops run_ops = {
-    .ready = run_ready,
+static const struct follow_ops run_ops = {
+    .ahead = run_ahead,
     .bytes = run_bytes,
     .gap = run_gap,
     .exited = run_exited,
@@ -222,30 +230,24 @@ static const struct viewer_ops run_ops = {
 
 /* --- the start ------------------------------------------------------------------ */
 
-static int run_attach(struct run_process *r, struct hf_error *err)
-{
-    const struct viewer_options o = viewer_own(0);
-
-    return viewer_attach(r->process, &o, &run_ops, r, &r->viewer, err);
-}
-
 static void run_on_spawned(void *arg, struct process *p, const struct hf_error *why)
 {
+    const struct follow_open o = {.viewer = viewer_own(0), .gathers = true};
     struct run_process *r = arg;
+    struct call *c = &r->follow.call;
     struct hf_error err;
 
     if (p == NULL) {
-        call_fail(&r->call, why);
-        return;
-    }
-    r->process = process_ref(p);
-    if (r->call.rq == NULL) {
-        run_disconnected(&r->call);
-    } else if (run_attach(r, &err) < 0) {
+        call_fail(c, why);
+    } else if (c->rq == NULL) {
+        if (!r->keep)
+            process_terminate(p, -1, "detach", NULL, NULL);
+        call_end(c);
+    } else if (follow_attach(&r->follow, &run_ops, p, &o, &err) < 0) {
         process_terminate(p, -1, "api", NULL, NULL);
-        call_fail(&r->call, &err);
-    } else if (r->call.base->draining) {
-        run_drain(&r->call);
+        call_fail(c, &err);
+    } else if (c->base->draining) {
+        run_drain(c);
     }
 }
 
@@ -254,7 +256,7 @@ static struct run_process *run_new(struct http_request *rq, const struct spawn_r
     struct run_process *r = call_begin(rq, &run_kind, sizeof *r);
     uint64_t ring = request->spec.history_bytes > 0
                         ? (uint64_t)request->spec.history_bytes
-                        : engine_options(r->call.base->engine)->journal_bytes;
+                        : engine_options(r->follow.call.base->engine)->journal_bytes;
 
     r->max_bytes = (uint64_t)request->max_output_bytes;
     r->gather_at = ring / 2;
@@ -280,7 +282,7 @@ int run_handle(struct http_request *rq, struct hf_error *err)
         request.spec.quiet_start = true;
         rc = engine_spawn(native_of(rq)->base.engine, &request.spec, run_on_spawned, r, err);
         if (rc < 0)
-            call_end(&r->call);
+            call_end(&r->follow.call);
     }
     spawn_request_fini(&request);
     return rc;

@@ -96,6 +96,7 @@ static void waiting_done(void *arg, const struct wait_result *r)
     json_kbool(&o, "timed_out", r->timed_out);
     json_kstr(&o, "status", v.running ? "running" : "exited");
     process_json_exit(&o, process_exit_of(&v));
+    process_json_usage(&o, v.usage);
     json_ku64(&o, "from", r->from);
     json_ku64(&o, "next", r->end);
     write_between(r, &o);
@@ -155,7 +156,7 @@ static const struct call_kind exit_wait_kind = {.release = exit_wait_release,
 /* The process as it is now, and whether the timeout came first. */
 static void exit_wait_reply(struct http_request *rq, struct process *p, bool timed_out)
 {
-    struct json_out o = json_reply_process_open(rq, p);
+    struct json_out o = json_reply_process_open(rq, p, NULL);
 
     json_kbool(&o, "timed_out", timed_out);
     dialect_reply_send(rq, 200, &o);

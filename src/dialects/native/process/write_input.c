@@ -117,7 +117,7 @@ static size_t input_on_json(struct http_request *rq, const void *bytes, size_t l
 
     if (in->feed.held.len + len > LIMIT_JSON_BODY_BYTES) {
         hf_fail(&err, HF_E_body_too_large,
-                "a JSON body may have at most %d bytes; send more as application/octet-stream",
+                "a JSON body can have at most %d bytes; send more as application/octet-stream",
                 LIMIT_JSON_BODY_BYTES);
         err.limit = "json_body_bytes";
         input_fail(in, &err);
@@ -141,7 +141,7 @@ int input_handle(struct http_request *rq, struct process *p, struct hf_error *er
     in = call_begin(rq, &input_kind, sizeof *in);
     stdin_feed_init(&in->feed, input_on_room, in);
     stdin_feed_bind(&in->feed, p);
-    in->json = native_decode_is_json_type(rq);
+    in->json = dialect_is_json(rq);
     in->eof = eof;
     http_body_stream(rq, in->json ? input_on_json : input_on_raw);
     return 0;

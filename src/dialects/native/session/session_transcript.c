@@ -4,10 +4,10 @@
  */
 #include "base/limits.h"
 #include "base/text.h"
+#include "dialects/common/session_markdown.h"
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
-#include "dialects/native/session/session_markdown.h"
 
 #define MARKDOWN_TYPE "text/markdown"
 

@@ -28,7 +28,7 @@ static int decode_client(const struct http_request *rq, const char **out, struct
         len++;
     if (len < 1 || len > CLIENT_MAX || s[len] != '\0')
         return hf_fail_field(err, HF_E_bad_query, "client",
-                             "\"client\" is 1 to %d visible ASCII characters, without spaces",
+                             "\"client\" must be 1 to %d visible ASCII characters, without spaces",
                              CLIENT_MAX);
     *out = s;
     return 0;
@@ -45,7 +45,7 @@ static int decode_name(const struct http_request *rq, const char **out, struct h
         i++;
     if (len < 1 || len > LIMIT_NAME_BYTES || i < len || !utf8_is_valid(s, len))
         return hf_fail_field(err, HF_E_bad_query, "name",
-                             "\"name\" is 1 to %d bytes of text without control characters",
+                             "\"name\" must be 1 to %d bytes of text without control characters",
                              LIMIT_NAME_BYTES);
     *out = s;
     return 0;
@@ -143,6 +143,7 @@ static void connect_exited(struct console *console, const struct exit_record *x)
     struct json_out o = connect_message(c, "exit");
 
     process_json_exit(&o, x);
+    process_json_usage(&o, process_usage(c->process));
     json_ku64(&o, "offset", viewer_offset(connect_viewer(c)));
     connect_send(c, &o);
     console_close(console, 1000, "exit");
@@ -160,7 +161,7 @@ static void connect_notice(struct console *console, const struct viewer_notice *
     case NOTICE_VIEWERS: c->owes_viewers = true; break;
     case NOTICE_TITLE: c->owes_title = true; break;
     case NOTICE_DELETED:
-        connect_send_notice(c, "deleted", "the record of this process was dropped", NULL);
+        connect_send_notice(c, "deleted", "the record of this process was removed", NULL);
         break;
     case NOTICE_LEASE:
         c->owes_lease = true;
@@ -353,7 +354,6 @@ bool connect_open(struct http_request *rq, struct process *p, const struct conne
                          .viewer = connect_options(rq, a),
                          .ops = &console_ops,
                          .user = c,
-                         .pending = &n->base.pending,
                          .protocol = ws_is_offered(rq, CONNECT_PROTOCOL) ? CONNECT_PROTOCOL : NULL,
                      },
                      &err);

@@ -46,7 +46,7 @@ static int decode_args(struct terminal_request *a, const char *text, struct hf_e
         a->args[i] = json_text(v, "args", NULL);
         if (a->args[i] == NULL)
             return hf_fail_field(err, HF_E_bad_query, "args",
-                                 "\"args\" must hold strings without NUL bytes");
+                                 "\"args\" must contain only strings without NUL bytes");
     }
     a->spec.args = a->args;
     a->spec.arg_count = n;
@@ -92,7 +92,7 @@ static int terminal_decode(const struct http_request *rq, struct terminal_reques
                              "\"command\" and \"tag\" must not be empty");
     if (c->since.kind == SINCE_OFFSET && c->since.n > 0)
         return hf_fail_field(err, HF_E_bad_query, "since",
-                             "the output of a new terminal starts at 0");
+                             "\"since\" must be 0 for a new terminal");
     if (parse_on_detach(rq, s, err) < 0)
         return -1;
     return decode_args(a, http_query(rq, "args"), err);
@@ -138,7 +138,6 @@ static void terminal_on_spawned(struct http_request *rq, struct process *p,
 
 void terminal_handle(struct http_request *rq)
 {
-    struct dialect_base *base = dialect_base_of(rq);
     struct terminal_request request = {0};
     struct connect_request c;
     struct hf_error err;
@@ -149,9 +148,8 @@ void terminal_handle(struct http_request *rq)
     else if (dialect_check_open(dialect_base_of(rq), &err) < 0)
         refuse(rq, &err);
     else
-        start_call_begin(rq, base->engine, &request.spec,
-                         &(struct start_call_options){.pending = &base->pending,
-                                                      .done = terminal_on_spawned,
-                                                      .end_if_disconnected = true});
+        start_call_begin(
+            rq, &request.spec,
+            &(struct start_call_options){.done = terminal_on_spawned, .end_if_disconnected = true});
     terminal_request_fini(&request);
 }

@@ -3,6 +3,7 @@
  * test_docker.c - What Docker's clients send: bodies, words, filters, columns of ps; and the form of a log.
  */
 #include "base/detach_keys.h"
+#include "dialects/docker/docker_archive_path.h"
 #include "dialects/docker/docker_decode.h"
 #include "dialects/docker/docker_filter.h"
 #include "dialects/docker/docker_inspect.h"
@@ -88,6 +89,27 @@ TEST(a_container_becomes_a_spec)
     EXPECT_STR(docker_text(c, "image"), "img");
     docker_spec_fini(&s);
     json_decref(c);
+}
+
+TEST(names_of_members_are_known_in_any_case)
+{
+    struct hf_error err = {0};
+    json_t *c =
+        exec_of("{\"cmd\":[\"a\"],\"detachKeys\":\"ctrl-a\",\"TTY\":true,\"tty\":null}", &err);
+    json_t *body = tree("{\"detach\":true,\"consolesize\":[3,4]}");
+    struct docker_start start;
+
+    REQUIRE(c != NULL);
+    EXPECT_STR(docker_text(c, "keys"), "ctrl-a");
+    EXPECT(docker_flag(c, "tty"));
+    json_decref(c);
+    c = create_of("{\"CMD\":[\"a\"],\"hostconfig\":{\"autoRemove\":true}}", &err);
+    REQUIRE(c != NULL);
+    EXPECT(docker_flag(c, "remove"));
+    json_decref(c);
+    EXPECT_INT(docker_decode_start(&start, body, &err), 0);
+    EXPECT(start.detach && start.rows == 3 && start.cols == 4);
+    json_decref(body);
 }
 
 TEST(bodies_that_are_wrong_are_refused)
@@ -246,6 +268,28 @@ TEST(columns_of_ps)
     EXPECT(!top_parse_stat(&r, "7 (a S 1", 100, 1) && !top_parse_stat(&r, "", 100, 1));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         EXPECT(top_columns_parse(&c, bad[i], NULL) < 0);
+}
+
+TEST(paths_are_made_plain_and_keep_their_ending)
+{
+    static const struct {
+        const char *text, *path, *name;
+    } cases[] = {
+        {"/a/b", "/a/b", "b"},  {"a//b/", "/a/b/", "b"}, {"/a/./b/.", "/a/b/.", "."},
+        {"/a/../b", "/b", "b"}, {"/..", "/", "."},       {"/", "/", "."},
+        {".", "/.", "."},       {"/a/b/..", "/a", "a"},  {"../../x", "/x", "x"},
+        {"/a.", "/a.", "a."},   {"/a/../", "/", "."},
+    };
+    char path[PATH_MAX], name[NAME_MAX + 1], small[8];
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        EXPECT(docker_archive_path(cases[i].text, path, sizeof path));
+        EXPECT_STR(path, cases[i].path);
+        docker_archive_name(path, name);
+        EXPECT_STR(name, cases[i].name);
+    }
+    EXPECT(docker_archive_path("/abc", small, sizeof small));
+    EXPECT(!docker_archive_path("/abcdef", small, sizeof small));
 }
 
 TEST(spans_of_time_in_words)

@@ -10,6 +10,7 @@
 #include "dialects/e2b/e2b_envelope.h"
 #include "dialects/e2b/e2b_event.h"
 #include "dialects/e2b/e2b_files.h"
+#include "dialects/e2b/e2b_long_input.h"
 
 #define WIRE(literal) literal, sizeof literal - 1
 
@@ -233,6 +234,71 @@ TEST(ends_are_told_in_the_words_that_clients_compare)
     e2b_end_text(&x, &t);
     EXPECT_INT(t.exit_code, -1);
     EXPECT_STR(t.error, "the exit status was lost");
+}
+
+/* --- inputs that are too long to be held ----------------------------------------------------- */
+
+/* The input of a message whose head has so many bytes, and the rest in pieces; or why not. */
+static const char *long_input(enum rpc_codec codec, const char *bytes, size_t len, size_t head,
+                              size_t piece)
+{
+    static char text[400];
+    struct hf_error err = {0};
+    struct long_input in;
+    struct buf out = {0};
+    size_t at = 0;
+    json_t *tree = long_input_begin(&in, codec, bytes, head, &at, &err);
+    bool ok = tree != NULL;
+
+    for (size_t n; ok && at < len; at += n) {
+        n = len - at < piece ? len - at : piece;
+        ok = long_input_feed(&in, bytes + at, n, &out, &err);
+    }
+    snprintf(text, sizeof text, "%s",
+             !ok                        ? err.detail
+             : long_input_is_whole(&in) ? buf_cstr(&out)
+                                        : "not whole");
+    json_decref(tree);
+    buf_fini(&out);
+    return text;
+}
+
+TEST(a_long_input_is_the_same_however_it_is_cut)
+{
+    static const char json[] = "{\"process\":{\"tag\":\"a\\\"b\"},\n\"input\" : "
+                               "{\"stdin\": \"aGVsbG8gd29ybGQ\\/YWI=\"} }\n";
+    static const char proto[] = "\x0a\x03\x08\xac\x02\x12\x0d\x12\x0bhello world";
+    size_t first = strlen("{\"process\":{\"tag\":\"a\\\"b\"},\n\"input\" : {\"stdin\": \"");
+
+    for (size_t head = first; json[head] != '='; head++)
+        for (size_t piece = 1; piece < sizeof json; piece++)
+            EXPECT_STR(long_input(RPC_JSON, json, sizeof json - 1, head, piece), "hello world?ab");
+    for (size_t head = 9; head < sizeof proto; head++)
+        for (size_t piece = 1; piece < sizeof proto; piece++)
+            EXPECT_STR(long_input(RPC_PROTO, proto, sizeof proto - 1, head, piece), "hello world");
+}
+
+TEST(a_long_input_is_refused_where_it_goes_wrong)
+{
+#define HEAD "{\"process\":{\"pid\":1},\"input\":{\"stdin\":\""
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {HEAD "YWJj", "not whole"},        {HEAD "YWJj\"}", "not whole"},
+        {HEAD "YWJj\"}}", "abc"},          {HEAD "YWI\"}}", "ab"},
+        {HEAD "YWJj\"}}}", "last field"},  {HEAD "YWJj\"},\"a\":1}", "last field"},
+        {HEAD "YWJj\"}}x", "last field"},  {HEAD "YW=j\"}}", "base64"},
+        {HEAD "YWI=YWI=\"}}", "base64"},   {HEAD "Y\"}}", "base64"},
+        {HEAD "YW\\u004Aj\"}}", "base64"}, {HEAD "YW\nj\"}}", "base64"},
+        {HEAD "YWJ\\", "not whole"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t piece = 1; piece < 60; piece++)
+            EXPECT(strstr(long_input(RPC_JSON, cases[i].text, strlen(cases[i].text), strlen(HEAD),
+                                     piece),
+                          cases[i].why) != NULL);
+#undef HEAD
 }
 
 /* --- envelopes ------------------------------------------------------------------------------ */

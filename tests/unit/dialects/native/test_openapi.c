@@ -8,12 +8,16 @@
 #include "base/json.h"
 #include "cli/dialects.h"
 #include "dialects/native/native_handlers.h"
+#include "dialects/native/page/packed_file.h"
 
 static json_t *document(void)
 {
+    static struct packed_file packed;
     struct hf_error err = {0};
-    json_t *doc = json_parse(embed_openapi_json_start,
-                             (size_t)(embed_openapi_json_end - embed_openapi_json_start), &err);
+    size_t len = 0;
+    const char *text =
+        packed_file_text(&packed, embed_openapi_json_gz_start, embed_openapi_json_gz_end, &len);
+    json_t *doc = json_parse(text, len, &err);
 
     if (doc == NULL)
         fprintf(stderr, "%s\n", err.detail);

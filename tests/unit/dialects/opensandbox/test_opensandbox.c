@@ -5,10 +5,10 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/opensandbox/osb_decode.h"
+#include "dialects/opensandbox/osb_env_file.h"
 #include "dialects/opensandbox/osb_expand_path.h"
 #include "dialects/opensandbox/osb_frame.h"
 #include "dialects/opensandbox/osb_lines.h"
-#include "dialects/opensandbox/osb_metrics.h"
 #include "dialects/opensandbox/osb_prelude.h"
 
 #include "dialects/opensandbox/opensandbox_limits.h"
@@ -71,31 +71,62 @@ TEST(an_unfinished_line_is_told_once)
     buf_fini(&out);
 }
 
-static void count(void *arg, const char *text, size_t len, bool more)
+/* A blank line between two others vanished where a client adds no newline to one that is there. */
+TEST(a_blank_line_behind_another_is_wide_for_clients_that_add_no_newline_to_it)
 {
-    size_t *n = arg;
+    struct lines l = {.wide_blanks = true};
+    struct buf out = {0};
 
-    (void)text;
-    n[0] += len;
-    n[1] += more;
-    EXPECT(len <= LIMIT_OSB_LINE_BYTES);
+    EXPECT_STR(cut(&l, &out, "\na\n\n\nb\r\n"), "[\n][a][\n\n][\n][b]");
+    EXPECT_STR(cut(&l, &out, "\nc"), "[\n\n]");
+    osb_lines_fini(&l);
+    buf_fini(&out);
 }
 
-TEST(a_line_without_end_takes_no_memory_without_end)
+struct counted {
+    size_t bytes, parts, longest;
+};
+
+static void count(void *arg, const char *text, size_t len, bool more)
+{
+    struct counted *n = arg;
+    struct buf json = {0};
+
+    json_put_text(&json, text, len);
+    EXPECT(json.len < LIMIT_OSB_TEXT_BYTES + 6);
+    buf_fini(&json);
+    n->bytes += len;
+    n->parts += more;
+    n->longest = len > n->longest ? len : n->longest;
+}
+
+static struct counted count_line(char c, size_t total)
 {
     struct lines l = {0};
-    size_t n[2] = {0}, piece = 1000, total = 300 * piece;
+    struct counted n = {0};
+    size_t piece = 8192;
     char *text = hf_xalloc(piece);
 
-    memset(text, 'x', piece);
+    memset(text, c, piece);
     for (size_t i = 0; i < total; i += piece)
-        osb_lines_feed(&l, text, piece, count, n);
-    EXPECT(l.part.len <= LIMIT_OSB_LINE_BYTES);
-    EXPECT_U64(n[1], total / LIMIT_OSB_LINE_BYTES);
-    osb_lines_end(&l, count, n);
-    EXPECT_U64(n[0], total);
+        osb_lines_feed(&l, text, piece, count, &n);
+    EXPECT(l.part.len <= LIMIT_OSB_TEXT_BYTES);
+    osb_lines_end(&l, count, &n);
+    EXPECT_U64(n.bytes, total);
     osb_lines_fini(&l);
     free(text);
+    return n;
+}
+
+/* A line of more than 64 KiB used to arrive in pieces, between which clients put newlines. */
+TEST(a_line_of_megabytes_is_whole_and_one_without_end_takes_no_memory_without_end)
+{
+    size_t most = LIMIT_OSB_TEXT_BYTES, total = (size_t)12 << 20;
+
+    EXPECT_U64(count_line('x', most - most % 8192).parts, 0);
+    EXPECT_U64(count_line('x', total).parts, total / most);
+    EXPECT_U64(count_line('x', total).longest, most);
+    EXPECT_U64(count_line('\1', total).parts, 6 * total / most);
 }
 
 /* --- directories -------------------------------------------------------------------- */
@@ -126,6 +157,44 @@ TEST(variables_and_the_home_directory_are_expanded)
     EXPECT(expand(&out, "$NO") == NULL);
     EXPECT(expand(&out, "${HOME") == NULL);
     EXPECT(expand(&out, "${}") == NULL);
+    buf_fini(&out);
+}
+
+/* --- the file of variables ------------------------------------------------------------- */
+
+static const char *parse_env(struct buf *out, const char *text, size_t len)
+{
+    size_t count, ends = 0;
+
+    buf_clear(out);
+    count = osb_env_file_parse(text, len, look_up, out);
+    for (size_t i = 0; i < out->len; i++)
+        if (buf_data(out)[i] == '\0') {
+            buf_data(out)[i] = ends % 2 == 0 ? '=' : '|';
+            ends++;
+        }
+    EXPECT_U64(ends, 2 * count);
+    return buf_cstr(out);
+}
+
+#define EXPECT_ENV(text, want) EXPECT_STR(parse_env(&out, text, sizeof(text) - 1), want)
+
+TEST(variables_are_read_as_execd_reads_them)
+{
+    struct buf out = {0};
+
+    EXPECT_ENV("", "");
+    EXPECT_ENV("A=1\nB = x y \r\n\n  # C=3\nD=", "A=1|B=x y|D=|");
+    EXPECT_ENV("A=$HOME/${A_1}$NO$", "A=/home/u/x/y$|");
+    EXPECT_ENV("A=\"a \\n\\t\\\"\\\\\\q $HOME\"\nB=2", "A=a \n\t\"\\\\q /home/u|B=2|");
+    EXPECT_ENV("A='a \\n $HOME\n\"x\"' \nB=2", "A=a \\n $HOME\n\"x\"|B=2|");
+    EXPECT_ENV("A=\"l1\nl2\"\n", "A=l1\nl2|");
+    EXPECT_ENV("A='it' 's'\nB=2", "B=2|");
+    EXPECT_ENV("A='open\nB=2", "B=2|");
+    EXPECT_ENV("A=\"open\\\"\nB=2", "B=2|");
+    EXPECT_ENV("=1\nnothing\nB=2\nB=3", "B=2|B=3|");
+    EXPECT_ENV("A=x\0y\nB\0=1\nC=3", "C=3|");
+    EXPECT_ENV("A=\"${HOME\\n\"", "A=${HOME\n|");
     buf_fini(&out);
 }
 
@@ -164,7 +233,7 @@ TEST(frames_are_what_they_say_or_are_told_what_is_wrong)
     EXPECT(f.kind == FRAME_BAD);
     osb_frame_fini(&f);
     f = decode("nothing");
-    EXPECT(f.kind == FRAME_NONE);
+    EXPECT(f.kind == FRAME_BAD);
     osb_frame_fini(&f);
 }
 
@@ -245,22 +314,4 @@ TEST(commands_are_checked_and_what_is_not_known_is_passed_over)
     EXPECT(request(&a, "{\"command\":\"ls\",\"uid\":4294967295}", &err) < 0);
     EXPECT(request(&a, "{\"command\":\"ls\",\"cwd\":\"${\"}", &err) < 0);
     EXPECT_STR(err.field, "cwd");
-}
-
-/* --- the kernel's words ----------------------------------------------------------------------- */
-
-TEST(processor_and_memory_are_read_from_what_the_kernel_says)
-{
-    struct osb_load l = {0};
-    struct metrics_memory m;
-
-    EXPECT(osb_metrics_parse_cpu("cpu  10 1 9 70 10 0 0 0 5 5\ncpu0 1 2\n", &l));
-    EXPECT(l.total == 100 && l.busy == 20);
-    EXPECT(!osb_metrics_parse_cpu("cpu0 1 2\n", &l));
-    EXPECT(!osb_metrics_parse_cpu("", &l));
-    EXPECT(
-        osb_metrics_parse_memory("MemTotal:  2048 kB\nMemFree: 1 kB\nMemAvailable: 1024 kB\n", &m));
-    EXPECT(m.total_kib == 2048 && m.available_kib == 1024);
-    EXPECT(!osb_metrics_parse_memory("MemTotal: 1 kB\nMemAvailable: 2 kB\n", &m));
-    EXPECT(!osb_metrics_parse_memory("XMemTotal: 1 kB\n", &m));
 }

@@ -543,6 +543,35 @@ TEST(journal_keeps_the_time_of_a_size_that_nothing_was_written_under)
     teardown(&f);
 }
 
+/* A change of size may leave a run without bytes, which a client never gets: its numbers must not
+ * show it. */
+TEST(dense_numbers_count_runs_with_bytes_only)
+{
+    struct fixture f;
+    uint64_t expected = 0, n;
+
+    setup(&f, 4096, true);
+    f.rec.head->pty = 1;
+    for (uint16_t i = 1; i <= 9; i++) {
+        resize(&f, i, 80);
+        resize(&f, i, 90);
+        if (i % 3 == 0)
+            f.rec.marks[journal_run_count(&f.j)].time_ms -= 5000; /* output comes only later */
+        feed(&f, "ab", 2, STREAM_TTY);
+        f.rec.marks[journal_run_count(&f.j) - 1].time_ms -= 5000;
+    }
+    for (n = journal_run_first(&f.j); n < journal_run_count(&f.j); n++) {
+        struct slice s = journal_run(&f.j, n);
+
+        EXPECT(s.dense <= n);
+        if (s.len > 0)
+            EXPECT_U64(s.dense, expected++);
+    }
+    EXPECT_U64(expected, 9);
+    EXPECT(journal_run_count(&f.j) > expected);
+    teardown(&f);
+}
+
 /* --- edges ---------------------------------------------------------------------------- */
 
 TEST(every_stream_has_its_name)

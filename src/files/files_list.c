@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files_list.c - `list`: the entries of a directory and below it, by name
+ *
+ * With `limit`, a line {"truncated":true} follows the last entry if there are more; without, more
+ * than LIMIT_FILE_LIST are an error. Directories that cannot be read are listed, but not entered.
+ * With `follow` a link is shown as what it leads to, and left out if that is nothing; no link is
+ * entered. With `real` the paths have no links above the directory. Layer: files.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "files/files.h"
+#include "files/files_walk.h"
+
+struct files_listing {
+    struct files_walk walk;
+    int64_t depth, left;
+    bool may_truncate, follow;
+};
+
+static enum files_walk_next list_visit(struct files_walk *w, const struct files_walk_entry *e)
+{
+    struct files_listing *l = (struct files_listing *)w;
+
+    if (l->left-- == 0) {
+        w->errnum = l->may_truncate ? 0 : EFBIG;
+        return WALK_STOP;
+    }
+    if (!l->follow || !S_ISLNK(e->st.st_mode))
+        files_show_at(e->dir, e->name, e->path, &e->st);
+    else if (!files_show_followed(e->dir, e->name, e->path))
+        l->left++;
+    return e->depth < l->depth ? WALK_ON : WALK_SKIP;
+}
+
+static enum files_walk_next list_denied(struct files_walk *w, const struct files_walk_entry *e,
+                                        int err)
+{
+    (void)w, (void)e, (void)err;
+    return WALK_ON;
+}
+
+int files_list(char **args)
+{
+    struct files_listing l = {
+        .walk = {.visit = list_visit, .denied = list_denied, .sorted = true},
+        .left = LIMIT_FILE_LIST,
+        .may_truncate = files_option(args + 2, "limit") != NULL,
+        .follow = files_flag(args + 2, "follow", false),
+    };
+    char real[PATH_MAX];
+    int rc;
+
+    if (files_flag(args + 2, "real", false) && realpath(args[0], real) != NULL)
+        args[0] = real;
+    if (!text_to_i64(args[1], 1, LIMIT_FILE_DEPTH, &l.depth) ||
+        !files_number(args + 2, "limit", 1, LIMIT_FILE_LIST, &l.left))
+        return files_fail(EINVAL, args[0]);
+    rc = files_walk(&l.walk, args[0]);
+    if (rc == -ECANCELED)
+        puts("{\"truncated\":true}");
+    else if (rc < 0)
+        return files_fail(-rc, args[0]);
+    return 0;
+}
