@@ -62,6 +62,8 @@ function dropIdleFetches() {
     old.close(); // what is under way is waited for
 }
 
+const EXIT_MS = 120000;
+
 /** What a descriptor of the daemon's binary is called. */
 const BINARY = /\/holdfast[^/]*$/;
 
@@ -135,10 +137,10 @@ export class Daemon {
         this.pid = this.child.pid;
         running.add(this);
         [this.child, this.child.stdout, this.child.stderr].forEach((h) => h.unref());
-        this.exit = new Promise((done) => this.child.once('close', (code, signal) => done({ code, signal })));
+        this.#exit = new Promise((done) => this.child.once('close', (code, signal) => done({ code, signal })));
         // Until the launcher alone has ended; the vault may hold its outputs open for long.
         this.leaving = new Promise((done) => child.once('exit', (code, signal) => done({ code, signal })));
-        this.exit.then((e) => {
+        this.#exit.then((e) => {
             if (this.child === child) this.exited = e;
         });
         this.child.stdout.on('data', (d) => (this.stdout += d));
@@ -150,6 +152,13 @@ export class Daemon {
         if (o.fdBaseline !== false) await this.takeBaseline();
         if (process.env.HF_TEST_GATEWAY) await this.#putGateway();
         return this;
+    }
+
+    #exit;
+
+    /** How the daemon ended. Its handles do not keep Node running, so the wait for it needs a limit that does. */
+    get exit() {
+        return within(this.#exit, EXIT_MS, 'the daemon to exit');
     }
 
     /** HF_TEST_GATEWAY=1: the same tests with a gateway in front, which must not be noticed. */
