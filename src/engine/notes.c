@@ -51,6 +51,14 @@ void notes_clear(struct shared *s)
     memset(s->notes, 0, 2 * (size_t)LIMIT_NOTES_BYTES);
 }
 
+/* The head alone ends the list: clearing the rest of the area would make all its pages resident. */
+static void end_list(char *notes, size_t used)
+{
+    size_t room = LIMIT_NOTES_BYTES - used;
+
+    memset(notes + used, 0, room < sizeof(struct note_head) ? room : sizeof(struct note_head));
+}
+
 static bool note_is(const char *notes, size_t at, const struct note_head *h, const char *name)
 {
     return h->name_len == strlen(name) && memcmp(notes + at + sizeof *h, name, h->name_len) == 0;
@@ -107,7 +115,7 @@ int notes_set(struct shared *s, const char *name, const char *text, size_t len)
         fits = put(to, &used, name, strlen(name), text, len);
     if (!fits)
         return -ENOSPC;
-    memset(to + used, 0, LIMIT_NOTES_BYTES - used);
+    end_list(to, used);
     atomic_store_explicit(&s->head->notes_which, next, memory_order_release);
     return 0;
 }

@@ -109,3 +109,30 @@ TEST(damaged_notes_are_forgotten)
     }
     close(fd);
 }
+
+/* Bytes of earlier, longer lists stay in the areas behind the end of the list. */
+TEST(bytes_behind_the_end_of_the_list_are_not_read)
+{
+    static char big[LIMIT_NOTES_BYTES / 2];
+    int fd = memory(shared_bytes(LOG_BYTES));
+    struct shared s = {0};
+    size_t len;
+
+    EXPECT_INT(shared_map(&s, fd, LOG_BYTES), 0);
+    EXPECT_INT(notes_set(&s, "a", "one", 3), 0);
+    EXPECT_INT(notes_set(&s, "b", "two", 3), 0);
+    memset(big, 1, sizeof big); /* it reads as heads of notes */
+    for (int i = 0; i < 3; i++) {
+        EXPECT_INT(notes_set(&s, "c", big, sizeof big), 0);
+        EXPECT_INT(notes_set(&s, "d", big, 100), 0);
+    }
+    EXPECT_INT(notes_set(&s, "c", "", 0), 0);
+    EXPECT_INT(notes_set(&s, "d", "", 0), 0);
+    expect_note(&s, "a", "one");
+    expect_note(&s, "b", "two");
+    EXPECT(notes_get(&s, "c", &len) == NULL);
+    EXPECT(notes_get(&s, "d", &len) == NULL);
+    EXPECT(notes_are_sound(&s));
+    shared_unmap(&s);
+    close(fd);
+}
