@@ -64,7 +64,7 @@ static void run(const char *bytes, size_t len, size_t piece, struct buf *out)
         }
         if (e == TAR_ENTRY) {
             check_path(t.path);
-            check((t.mode & ~0777u) == 0 && t.size <= TAR_FILE_BYTES);
+            check((t.mode & ~07777u) == 0 && t.size <= TAR_FILE_BYTES);
             buf_printf(out, "%s|%u|%llu|", t.path, t.mode, (unsigned long long)t.size);
         }
     }
