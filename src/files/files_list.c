@@ -54,17 +54,18 @@ int files_list(char **args)
         .follow = files_flag(args + 2, "follow", false),
     };
     char real[PATH_MAX];
+    const char *path = args[0];
     int rc;
 
-    if (files_flag(args + 2, "real", false) && realpath(args[0], real) != NULL)
-        args[0] = real;
+    if (files_flag(args + 2, "real", false) && realpath(path, real) != NULL)
+        path = real;
     if (!text_to_i64(args[1], 1, LIMIT_FILE_DEPTH, &l.depth) ||
         !files_number(args + 2, "limit", 1, LIMIT_FILE_LIST, &l.left))
-        return files_fail(EINVAL, args[0]);
-    rc = files_walk(&l.walk, args[0]);
+        return files_fail(EINVAL, path);
+    rc = files_walk(&l.walk, path);
     if (rc == -ECANCELED)
         puts("{\"truncated\":true}");
     else if (rc < 0)
-        return files_fail(-rc, args[0]);
+        return files_fail(-rc, path);
     return 0;
 }
