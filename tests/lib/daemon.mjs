@@ -148,7 +148,8 @@ export class Daemon {
             this.stderr += d;
             if (process.env.HF_TEST_STDERR) process.stderr.write(d);
         });
-        await this.ready(o.listen?.length || 1);
+        const main = (o.listen ?? ['']).filter((l) => l !== 'none').length;
+        await this.ready(main + (o.args ?? []).filter((a) => a === '--dialect').length);
         if (o.fdBaseline !== false) await this.takeBaseline();
         if (process.env.HF_TEST_GATEWAY) await this.#putGateway();
         return this;

@@ -188,8 +188,8 @@ static void own_user(struct user *u)
     snprintf(u->name, sizeof u->name, "%s", name != NULL ? name : "");
 }
 
-int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *given,
-                   struct hf_error *err)
+static int find_user(const struct e2b *e, const char *name, struct user *u, bool *given,
+                     struct hf_error *err)
 {
     if (user_find(name, u, NULL) < 0)
         return hf_fail_field(err, HF_E_user_unknown, "user", "invalid username: '%.64s'", name);
@@ -205,13 +205,31 @@ int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *
     return 0;
 }
 
+/*
+ * E2B's sandboxes have a user called "user", and clients before 2.0 name it in every request. Where
+ * this machine has no such user, they get the default, like clients that name none.
+ */
+static bool wants_default(const char *name)
+{
+    struct user u;
+
+    return name == NULL || (strcmp(name, "user") == 0 && user_find(name, &u, NULL) < 0);
+}
+
+int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *given,
+                   struct hf_error *err)
+{
+    return wants_default(name) ? e2b_default_user(e, u, given, err)
+                               : find_user(e, name, u, given, err);
+}
+
 int e2b_default_user(const struct e2b *e, struct user *u, bool *given, struct hf_error *err)
 {
-    const char *name = e->sandbox.user != NULL ? e->sandbox.user : e->base.host.e2b_user;
+    const char *name = wants_default(e->sandbox.user) ? e->base.host.e2b_user : e->sandbox.user;
 
     *given = false;
     if (name != NULL)
-        return e2b_user_named(e, name, u, given, err);
+        return find_user(e, name, u, given, err);
     own_user(u);
     return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kubernetes clients from PyPI against the real binary: the tests are in client_test.py.
+// Kubernetes clients from PyPI against the real binary: the tests are in the files *_test.py.
 
 import path from 'node:path';
 import { withDaemon } from '../../lib/daemon.mjs';
@@ -7,10 +7,17 @@ import { pythonTests } from '../../lib/languages.mjs';
 import { it } from '../../lib/test.mjs';
 
 withDaemon('kubernetes: Python', {}, (d) => {
-    it('pods, selectors, exec, input, terminals, and a hundred at once', () =>
-        pythonTests(path.join(import.meta.dirname, 'client_test.py'), {
-            HOME: d.dir,
-            KUBE_SERVER: `${d.url}/dialects/kubernetes`,
-            KUBE_TOKEN: d.token,
-        }));
+    const run = (file, venv) =>
+        pythonTests(
+            path.join(import.meta.dirname, file),
+            {
+                HOME: d.dir,
+                KUBE_SERVER: `${d.url}/dialects/kubernetes`,
+                KUBE_TOKEN: d.token,
+                KUBE_WATCH_TOKEN: d.tokens.watch,
+            },
+            venv,
+        );
+    it('pods, selectors, exec, input, terminals, and a hundred at once', () => run('client_test.py'));
+    it('and an older version: pods, exec, input, terminals, errors', () => run('older_test.py', 'older'));
 });
