@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_cloudflare.c - messages of the multiplex, control of terminals, words for a shell, text in pieces
+ * fuzz_cloudflare.c - messages of the multiplex, control of terminals, words for a shell, text in
+ * pieces, kinds of files
  *
  * The first byte says where text is cut in pieces; the rest is tried as each of them. What is
  * refused has a code and a reason, a quoted word reads back as itself, and pieces of text together
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "dialects/cloudflare/cf_mime.h"
 #include "dialects/cloudflare/cf_wire.h"
 #include "dialects/cloudflare/cloudflare_limits.h"
 #include "dialects/common/whole_text.h"
@@ -98,6 +100,17 @@ static void try_text(const char *text, size_t len, size_t piece)
     buf_fini(&out);
 }
 
+/* The same bytes are a file's beginning, and its name. What is valid is text whatever its name. */
+static void try_kind(const char *text, size_t len)
+{
+    const char *type = cf_mime_type("/x", text, len), *named = cf_mime_type(text, text, len);
+
+    check(type[0] != '\0' && strchr(named, '/') != NULL);
+    check(!cf_mime_is_text("text/plain", text, len) || strcmp(type, "inode/x-empty") == 0 ||
+          memchr(text, '\0', len) != NULL || strcmp(type, "text/plain") == 0);
+    check(!utf8_is_valid(text, len) || cf_mime_is_text("text/plain", text, len));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text;
@@ -113,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_quote(text);
     try_wrap(text, size - 1);
     try_text(text, size - 1, data[0] % 7 + 1);
+    try_kind(text, size - 1);
     free(text);
     return 0;
 }

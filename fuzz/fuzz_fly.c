@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_fly.c - command lines, bodies, queries and frames of Fly's clients
+ * fuzz_fly.c - command lines, bodies, queries, frames and files of Fly's clients
  *
  * The same bytes go through all decoders. Whatever is taken must be in range, and whatever is refused
  * must name a code and a reason. A line that was split must be the same after its words were quoted.
@@ -11,6 +11,8 @@
 
 #include "base/limits.h"
 #include "dialects/fly/fly_decode.h"
+#include "dialects/fly/fly_fs_decode.h"
+#include "dialects/fly/fly_limits.h"
 #include "dialects/fly/fly_ps.h"
 #include "transport/url_query.h"
 
@@ -112,6 +114,40 @@ static void try_rest(const char *text, size_t len)
     (void)fly_stat_parse(text, &stat);
 }
 
+static void try_path(const struct fly_fs_request *f, const char *text)
+{
+    struct hf_error err = {0};
+    char path[PATH_MAX];
+    int rc = fly_fs_resolve(f, "path", text, path, &err);
+
+    check_refusal(rc, &err);
+    check(rc < 0 || path[0] == '/');
+}
+
+static void try_files(const char *text, size_t len)
+{
+    json_auto_t *tree = json_parse(text, len, NULL);
+    char mode[FLY_FS_MODE_BYTES], owner[FLY_FS_OWNER_BYTES];
+    struct fly_fs_request f = {0}, w = {0};
+    struct hf_error err = {0};
+    int rc = fly_fs_mode(text, mode, &err);
+
+    check_refusal(rc, &err);
+    check(rc < 0 || strspn(mode, "01234567") == strlen(mode));
+    try_path(&f, text);
+    if (!json_is_object(tree) || fly_fs_fields(&f, tree, &err) < 0)
+        return;
+    try_path(&f, f.path);
+    try_path(&f, f.source);
+    rc = fly_fs_owner(f.uid, "uid", owner, &err);
+    check_refusal(rc, &err);
+    check(rc < 0 || (owner[0] == '\0') == (f.uid == NULL || json_is_null(f.uid)));
+    rc = fly_fs_subscription(&w, tree, &err);
+    check_refusal(rc, &err);
+    check(rc < 0 ||
+          (json_array_size(w.paths) > 0 && json_array_size(w.paths) <= LIMIT_FLY_WATCH_PATHS));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);
@@ -123,6 +159,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_exec(text, size);
     try_query(text);
     try_rest(text, size);
+    try_files(text, size);
     free(text);
     return 0;
 }

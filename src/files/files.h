@@ -18,12 +18,12 @@
 #include "base/json.h"
 
 int files_stat(char **args); /* PATH [follow=1] */
-int files_list(char **args); /* PATH DEPTH [limit=N follow=1 real=1] */
+int files_list(char **args); /* PATH DEPTH [limit=N follow=1 real=1 single=1] */
 int files_read(char **args); /* PATH [from= last= length= if_range= gzip=1] */
-/* PATH [mode= parents=0 append=1 exclusive=1 gzip=1 if_match= set=ATTRIBUTES] */
+/* PATH [mode= parents=0 parent=1 append=1 exclusive=1 gzip=1 if_match= set=ATTRIBUTES] */
 int files_write(char **args);
 int files_mkdir(char **args);       /* PATH [mode= exclusive=1 parents=0] */
-int files_move(char **args);        /* FROM TO [overwrite=0 replace=1 parents=0] */
+int files_move(char **args);        /* FROM TO [overwrite=0 replace=1 parents=0 into=1] */
 int files_copy(char **args);        /* FROM TO [recursive=1 overwrite=0 replace_link=1] */
 int files_remove(char **args);      /* PATH [recursive=0 strict=1 directories=0] */
 int files_permissions(char **args); /* PATH [mode= owner= group= recursive=1] */
@@ -83,6 +83,7 @@ int files_set_attributes(int fd, char **options); /* 0 or -errno */
 /* Creates parent directories, too. -EEXIST only if it existed already. 0 or -errno. */
 int files_make_dirs(const char *path);
 int files_make_parent(const char *path);
+int files_make_last_parent(const char *path); /* only the last of them */
 
 /* Copies up to `length` bytes (-1: to the end). 0 or -errno; *moved: how many. */
 int files_copy_bytes(int from, int to, int64_t length, int64_t *moved);

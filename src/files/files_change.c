@@ -88,7 +88,7 @@ int files_make_dirs(const char *path)
     return make_dir(path, true);
 }
 
-int files_make_parent(const char *path)
+static int make_parent(const char *path, bool parents)
 {
     char part[PATH_MAX];
     int rc;
@@ -96,8 +96,18 @@ int files_make_parent(const char *path)
     if (strlen(path) >= sizeof part)
         return -ENAMETOOLONG;
     snprintf(part, sizeof part, "%s", path);
-    rc = files_make_dirs(dirname(part));
+    rc = make_dir(dirname(part), parents);
     return rc == -EEXIST ? 0 : rc;
+}
+
+int files_make_parent(const char *path)
+{
+    return make_parent(path, true);
+}
+
+int files_make_last_parent(const char *path)
+{
+    return make_parent(path, false);
 }
 
 int files_mkdir(char **args)
@@ -135,13 +145,31 @@ static int exchange(const char *from, const char *to)
     return files_remove_tree(from);
 }
 
+/* As mv does: what is moved to a directory is moved into it. 0 or -errno. */
+static int move_into(const char *from, char **to, char out[PATH_MAX])
+{
+    char name[PATH_MAX];
+    struct stat st;
+
+    if (stat(*to, &st) < 0 || !S_ISDIR(st.st_mode))
+        return 0;
+    if (snprintf(name, sizeof name, "%s", from) >= (int)sizeof name ||
+        snprintf(out, PATH_MAX, "%s/%s", *to, basename(name)) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    *to = out;
+    return 0;
+}
+
 int files_move(char **args)
 {
     bool overwrite = files_flag(args + 2, "overwrite", true);
     const char *wrong = args[0];
+    char inside[PATH_MAX];
     struct stat st;
     int rc = lstat(args[0], &st) < 0 ? -errno : 0;
 
+    if (rc == 0 && files_flag(args + 2, "into", false))
+        rc = move_into(args[0], &args[1], inside);
     if (rc == 0 && files_flag(args + 2, "parents", true))
         rc = files_make_parent(args[1]);
     if (rc == 0)

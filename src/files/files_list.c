@@ -5,9 +5,11 @@
  * With `limit`, a line {"truncated":true} follows the last entry if there are more; without, more
  * than LIMIT_FILE_LIST are an error. Directories that cannot be read are listed, but not entered.
  * With `follow` a link is shown as what it leads to, and left out if that is nothing; no link is
- * entered. With `real` the paths have no links above the directory. Layer: files.
+ * entered. With `real` the paths have no links above the directory. With `single` a path that is no
+ * directory is the only entry, as what a link leads to. Layer: files.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +65,9 @@ int files_list(char **args)
         !files_number(args + 2, "limit", 1, LIMIT_FILE_LIST, &l.left))
         return files_fail(EINVAL, path);
     rc = files_walk(&l.walk, path);
+    if (rc == -ENOTDIR && files_flag(args + 2, "single", false) &&
+        files_show_followed(AT_FDCWD, path, path))
+        rc = 0;
     if (rc == -ECANCELED)
         puts("{\"truncated\":true}");
     else if (rc < 0)

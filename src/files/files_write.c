@@ -85,6 +85,8 @@ int files_write(char **args)
     rc = check_match(args[0], files_option(args + 1, "if_match"));
     if (rc == 0 && files_flag(args + 1, "parents", true))
         rc = files_make_parent(args[0]);
+    else if (rc == 0 && files_flag(args + 1, "parent", false))
+        rc = files_make_last_parent(args[0]);
     if (rc == 0)
         rc = files_output_open(&o, args[0], &options);
     if (rc != 0)

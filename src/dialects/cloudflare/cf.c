@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "dialects/cloudflare/cf_bridge.h"
 #include "dialects/cloudflare/cf_request.h"
+#include "dialects/cloudflare/cloudflare_limits.h"
 
 #define PREFIX "/dialects/cloudflare"
 
@@ -88,7 +89,10 @@ static void health(struct http_request *rq)
 #define R(method, path, handler, role, flags) BRACES(method, path, handler, role, flags, 0, NULL)
 #define BOX_ROUTE(method, path, handler, role) R(method, BOX path, handler, role, ROUTE_ANY_QUERY)
 
+/* The first row is for the server only: the same call is in cf_api_rows. */
 static const struct route routes[] = {
+    {HTTP_POST_M, "/api/write", cf_api_write, ROLE_OWN, ROUTE_ANY_QUERY, LIMIT_CF_WRITE_BYTES,
+     NULL},
     R(HTTP_GET_M, "/", greet, ROLE_WATCH, 0),
     R(HTTP_GET_M, "/health", health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE),
     R(HTTP_GET_M, "/ws", cf_mux, ROLE_WATCH, SOCKET),
@@ -112,7 +116,7 @@ static const struct route routes[] = {
 static const struct auth_ways ways = {.upgrade_query = "access_token token"};
 
 static const struct route_group groups[] = {
-    {"", routes, sizeof routes / sizeof *routes},
+    {"", routes + 1, sizeof routes / sizeof *routes - 1},
     {"/api", cf_api_rows, CF_API_ROWS},
     {NULL, NULL, 0},
 };

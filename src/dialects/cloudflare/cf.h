@@ -48,6 +48,7 @@ void cf_pty_alone(struct http_request *rq, const char *group);
 
 /* Handlers of plain routes. */
 void cf_api(struct http_request *rq); /* cf_api.c: everything under /api/ */
+void cf_api_write(struct http_request *rq);
 void cf_mux(struct http_request *rq); /* cf_mux.c */
 void cf_pty(struct http_request *rq);
 void cf_terminal(struct http_request *rq);

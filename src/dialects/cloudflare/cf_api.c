@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_request.h"
+#include "dialects/cloudflare/cloudflare_limits.h"
 
 static void ping(struct cf_request *q)
 {
@@ -44,13 +45,23 @@ const struct route cf_api_rows[CF_API_ROWS] = {
     {HTTP_GET_M, "/process/{id}/stream", NULL, ROLE_WATCH, 0, 0, NULL},
     {HTTP_POST_M, "/terminal/create", NULL, ROLE_OWN, 0, 0, NULL},
     {HTTP_POST_M, "/port-watch", NULL, ROLE_WATCH, 0, 0, NULL},
+    {HTTP_POST_M, "/read", NULL, ROLE_OWN, 0, 0, NULL},
+    {HTTP_POST_M, "/read/stream", NULL, ROLE_OWN, 0, 0, NULL},
+    {HTTP_POST_M, "/write", NULL, ROLE_OWN, 0, LIMIT_CF_WRITE_BYTES, NULL},
+    {HTTP_POST_M, "/delete", NULL, ROLE_OWN, 0, 0, NULL},
+    {HTTP_POST_M, "/rename", NULL, ROLE_OWN, 0, 0, NULL},
+    {HTTP_POST_M, "/move", NULL, ROLE_OWN, 0, 0, NULL},
+    {HTTP_POST_M, "/mkdir", NULL, ROLE_OWN, 0, 0, NULL},
+    {HTTP_POST_M, "/list-files", NULL, ROLE_OWN, 0, 0, NULL},
+    {HTTP_POST_M, "/exists", NULL, ROLE_OWN, 0, 0, NULL},
 };
 
 static void (*const handlers[])(struct cf_request *q) = {
     ping,           version,           cf_session_create, cf_session_list,   cf_session_delete,
     cf_execute,     cf_execute_stream, cf_process_start,  cf_process_list,   cf_process_kill_all,
     cf_process_get, cf_process_kill,   cf_process_logs,   cf_process_stream, cf_terminal_create,
-    cf_port_watch,
+    cf_port_watch,  cf_file_read,      cf_file_stream,    cf_file_write,     cf_file_delete,
+    cf_file_rename, cf_file_move,      cf_file_mkdir,     cf_file_list,      cf_file_exists,
 };
 _Static_assert(CF_API_ROWS == CF_COUNT(handlers), "one handler for each route");
 
@@ -96,7 +107,7 @@ void cf_dispatch(struct cf_request *q, unsigned method, const char *raw_path)
     query_fini(&q->query);
 }
 
-void cf_api(struct http_request *rq)
+static void api_call(struct http_request *rq, const char *below)
 {
     struct cf_request q = {
         .cf = cf_of(rq),
@@ -115,7 +126,17 @@ void cf_api(struct http_request *rq)
         return;
     }
     q.body = body;
-    buf_printf(&path, "/%s?%s", http_param(rq, "*"), http_query_raw(rq));
+    buf_printf(&path, "/%s?%s", below, http_query_raw(rq));
     cf_dispatch(&q, http_method(rq), buf_cstr(&path));
     buf_fini(&path);
+}
+
+void cf_api(struct http_request *rq)
+{
+    api_call(rq, http_param(rq, "*"));
+}
+
+void cf_api_write(struct http_request *rq)
+{
+    api_call(rq, "write");
 }

@@ -75,7 +75,7 @@ void cf_send_gap(struct call *c, uint64_t from, uint64_t to, const char *process
 void cf_dispatch(struct cf_request *q, unsigned method, const char *raw_path);
 
 /* The calls behind "/api", dispatched by cf_dispatch(). */
-#define CF_API_ROWS 16
+#define CF_API_ROWS 25
 extern const struct route cf_api_rows[CF_API_ROWS];
 
 void cf_session_create(struct cf_request *q);
@@ -92,5 +92,14 @@ void cf_process_logs(struct cf_request *q);
 void cf_process_stream(struct cf_request *q);
 void cf_terminal_create(struct cf_request *q);
 void cf_port_watch(struct cf_request *q);
+void cf_file_read(struct cf_request *q);
+void cf_file_stream(struct cf_request *q);
+void cf_file_write(struct cf_request *q);
+void cf_file_delete(struct cf_request *q);
+void cf_file_rename(struct cf_request *q);
+void cf_file_move(struct cf_request *q);
+void cf_file_mkdir(struct cf_request *q);
+void cf_file_list(struct cf_request *q);
+void cf_file_exists(struct cf_request *q);
 
 #endif

@@ -34,7 +34,7 @@ static const struct {
     {400, "invalid_argument: "}, {401, "unauthenticated: "},    {403, "permission_denied: "},
     {404, "not_found: "},        {408, "deadline_exceeded: "},  {409, "failed_precondition: "},
     {413, "out_of_range: "},     {429, "resource_exhausted: "}, {500, "internal: "},
-    {503, "unavailable: "},
+    {501, "unimplemented: "},    {503, "unavailable: "},
 };
 
 static const char *word_of(int status)
@@ -45,6 +45,30 @@ static const char *word_of(int status)
     return "";
 }
 
+/* /v1/sprites/{sprite}/fs/… */
+static bool is_for_files(const char *path)
+{
+    const char *at = strstr(path, "/v1/sprites/");
+
+    at = at != NULL ? strchr(at + strlen("/v1/sprites/"), '/') : NULL;
+    return at != NULL && strncmp(at, "/fs/", 4) == 0;
+}
+
+/* Calls for files have the system's names of errors, all others the daemon's. */
+static void put_file_error(struct json_out *o, const struct hf_error *err, const char *detail)
+{
+    const char *name = err->errno_name;
+
+    if (name == NULL)
+        name = hf_code_status(err->code) >= 500                                ? "EIO"
+               : err->code == HF_E_forbidden || err->code == HF_E_unauthorized ? "EACCES"
+                                                                               : "EINVAL";
+    json_kstr(o, "error", detail);
+    json_kstr(o, "code", name);
+    if (err->path[0] != '\0')
+        json_kstr(o, "path", err->path);
+}
+
 /* Sprites have a code next to the message, machines have one text. */
 static void fly_error(struct http_request *rq, const struct hf_error *err)
 {
@@ -53,7 +77,9 @@ static void fly_error(struct http_request *rq, const struct hf_error *err)
     int status = hf_code_status(err->code);
     char text[400];
 
-    if (strstr(http_path(rq), "/v1/sprites") != NULL) {
+    if (is_for_files(http_path(rq))) {
+        put_file_error(&o, err, detail);
+    } else if (strstr(http_path(rq), "/v1/sprites") != NULL) {
         json_kstr(&o, "error", hf_code_name(err->code));
         json_kstr(&o, "message", detail);
     } else {
@@ -110,6 +136,8 @@ bool fly_admit(struct http_request *rq)
     BRACES(method, path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL)
 #define MACHINE "/v1/apps/{app}/machines/{machine}"
 #define SPRITE "/v1/sprites/{sprite}"
+#define ALL_METHODS (HTTP_GET_M | HTTP_POST_M | HTTP_PUT_M | HTTP_PATCH_M | HTTP_DELETE_M)
+#define FILE_BODY (ROUTE_ANY_QUERY | ROUTE_STREAM_BODY)
 
 static const struct route routes[] = {
     ROUTE(HTTP_GET_M, "/v1/apps/{app}", fly_app_get, ROLE_WATCH, 0),
@@ -119,14 +147,57 @@ static const struct route routes[] = {
     ROUTE(HTTP_GET_M, MACHINE "/ps", fly_machine_ps, ROLE_WATCH, 0),
     ROUTE(HTTP_POST_M, MACHINE "/signal", fly_machine_signal, ROLE_TYPE, 0),
     ROUTE(HTTP_GET_M, MACHINE "/wait", fly_machine_wait, ROLE_WATCH, 0),
+    ROUTE(HTTP_POST_M, MACHINE "/start", fly_machine_start, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M | HTTP_DELETE_M, MACHINE, fly_machine_unsupported, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, MACHINE "/stop", fly_machine_unsupported, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, MACHINE "/suspend", fly_machine_unsupported, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, MACHINE "/restart", fly_machine_unsupported, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, MACHINE "/cordon", fly_machine_unsupported, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, MACHINE "/uncordon", fly_machine_unsupported, ROLE_OWN, 0),
+    ROUTE(ALL_METHODS, MACHINE "/lease", fly_machine_unsupported, ROLE_WATCH, 0),
+    ROUTE(ALL_METHODS, MACHINE "/metadata", fly_machine_unsupported, ROLE_WATCH, 0),
+    ROUTE(ALL_METHODS, MACHINE "/metadata/{key}", fly_machine_unsupported, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, MACHINE "/events", fly_machine_unsupported, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, MACHINE "/versions", fly_machine_unsupported, ROLE_WATCH, 0),
+    ROUTE(HTTP_POST_M, "/v1/apps/{app}/machines", fly_app_unsupported, ROLE_OWN, 0),
+    ROUTE(HTTP_DELETE_M, "/v1/apps/{app}", fly_app_unsupported, ROLE_OWN, 0),
+    ROUTE(HTTP_GET_M | HTTP_POST_M, "/v1/apps", fly_app_unsupported, ROLE_WATCH, 0),
+    ROUTE(ALL_METHODS, "/v1/apps/{app}/volumes", fly_app_unsupported, ROLE_WATCH, 0),
+    ROUTE(ALL_METHODS, "/v1/apps/{app}/volumes/", fly_app_unsupported, ROLE_WATCH, ROUTE_PREFIX),
+    ROUTE(ALL_METHODS, "/v1/apps/{app}/secrets", fly_app_unsupported, ROLE_WATCH, 0),
+    ROUTE(ALL_METHODS, "/v1/apps/{app}/secrets/", fly_app_unsupported, ROLE_WATCH, ROUTE_PREFIX),
 
     ROUTE(HTTP_GET_M, "/v1/sprites", fly_sprite_list, ROLE_WATCH, 0),
     ROUTE(HTTP_POST_M, "/v1/sprites", fly_sprite_create, ROLE_OWN, 0),
     ROUTE(HTTP_GET_M, SPRITE, fly_sprite_get, ROLE_WATCH, 0),
+    ROUTE(HTTP_DELETE_M, SPRITE, fly_sprite_delete, ROLE_OWN, 0),
     ROUTE(HTTP_GET_M, SPRITE "/exec", fly_sprite_exec, ROLE_WATCH, 0),
     ROUTE(HTTP_POST_M, SPRITE "/exec", fly_sprite_run, ROLE_OWN, 0),
     ROUTE(HTTP_GET_M, SPRITE "/exec/{id}", fly_sprite_attach, ROLE_WATCH, ROUTE_UPGRADE),
     ROUTE(HTTP_POST_M, SPRITE "/exec/{id}/kill", fly_sprite_kill, ROLE_TYPE, 0),
+
+    ROUTE(HTTP_GET_M, SPRITE "/fs/read", fly_fs_read, ROLE_OWN, 0),
+    {HTTP_PUT_M, SPRITE "/fs/write", fly_fs_write, ROLE_OWN, FILE_BODY, LIMIT_FILE_BYTES, NULL},
+    ROUTE(HTTP_GET_M, SPRITE "/fs/list", fly_fs_list, ROLE_OWN, 0),
+    ROUTE(HTTP_DELETE_M, SPRITE "/fs/delete", fly_fs_delete, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, SPRITE "/fs/rename", fly_fs_rename, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, SPRITE "/fs/copy", fly_fs_copy, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, SPRITE "/fs/chmod", fly_fs_chmod, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, SPRITE "/fs/chown", fly_fs_chown, ROLE_OWN, 0),
+    ROUTE(HTTP_GET_M, SPRITE "/fs/watch", fly_fs_watch, ROLE_OWN, ROUTE_UPGRADE),
+
+    ROUTE(HTTP_PUT_M, SPRITE, fly_sprite_unsupported, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, SPRITE "/upgrade", fly_sprite_unsupported, ROLE_OWN, 0),
+    ROUTE(HTTP_POST_M, SPRITE "/restart", fly_sprite_unsupported, ROLE_OWN, 0),
+    ROUTE(ALL_METHODS, SPRITE "/check", fly_sprite_unsupported, ROLE_WATCH, 0),
+    ROUTE(HTTP_POST_M, SPRITE "/checkpoint", fly_sprite_unsupported, ROLE_OWN, 0),
+    ROUTE(ALL_METHODS, SPRITE "/checkpoints", fly_sprite_unsupported, ROLE_WATCH, 0),
+    ROUTE(ALL_METHODS, SPRITE "/checkpoints/", fly_sprite_unsupported, ROLE_WATCH, ROUTE_PREFIX),
+    ROUTE(ALL_METHODS, SPRITE "/services", fly_sprite_unsupported, ROLE_WATCH, 0),
+    ROUTE(ALL_METHODS, SPRITE "/services/", fly_sprite_unsupported, ROLE_WATCH, ROUTE_PREFIX),
+    ROUTE(ALL_METHODS, SPRITE "/policy/", fly_sprite_unsupported, ROLE_WATCH, ROUTE_PREFIX),
+    ROUTE(HTTP_GET_M, SPRITE "/proxy", fly_sprite_unsupported, ROLE_WATCH, 0),
+    ROUTE(HTTP_GET_M, SPRITE "/ports/watch", fly_sprite_unsupported, ROLE_WATCH, 0),
 };
 
 /* The scheme of a token that was not issued by Fly. */

@@ -65,7 +65,25 @@ void fly_machine_exec(struct http_request *rq);
 void fly_machine_ps(struct http_request *rq);
 void fly_machine_signal(struct http_request *rq);
 void fly_machine_wait(struct http_request *rq);
+void fly_machine_start(struct http_request *rq);
 
+/* fly_files.c: a file of this sprite */
+void fly_fs_read(struct http_request *rq);
+void fly_fs_write(struct http_request *rq);
+void fly_fs_list(struct http_request *rq);
+void fly_fs_delete(struct http_request *rq);
+void fly_fs_rename(struct http_request *rq);
+void fly_fs_copy(struct http_request *rq);
+void fly_fs_chmod(struct http_request *rq);
+void fly_fs_chown(struct http_request *rq);
+void fly_fs_watch(struct http_request *rq); /* fly_watch.c */
+
+/* fly_unsupported.c: 501 with the reason */
+void fly_machine_unsupported(struct http_request *rq);
+void fly_app_unsupported(struct http_request *rq);
+void fly_sprite_unsupported(struct http_request *rq);
+
+void fly_sprite_delete(struct http_request *rq);
 void fly_sprite_list(struct http_request *rq);
 void fly_sprite_create(struct http_request *rq);
 void fly_sprite_get(struct http_request *rq);

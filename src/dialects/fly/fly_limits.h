@@ -21,6 +21,7 @@
 #define FLY_CHUNK_BYTES 8191 /* one packet of the loopback, one record of TLS, half an unpacking */
 #define FLY_UNPACK_BYTES 16384 /* Node's zlib outputs this many at once */
 #define FLY_CHUNK_GAP_MS 50
+#define LIMIT_FLY_WATCH_PATHS 16         /* in one subscription; each takes a process */
 #define LIMIT_FLY_HELD_BYTES (64 * 1024) /* output that waits to be sent */
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "dialects/common/end_call.h"
 #include "dialects/fly/fly.h"
 
 static void write_machine(struct json_out *o, const struct fly *f)
@@ -64,6 +65,13 @@ void fly_app_get(struct http_request *rq)
     dialect_reply_send(rq, 200, &o);
 }
 
+/* It runs already, so nothing remains to be done. */
+void fly_machine_start(struct http_request *rq)
+{
+    if (fly_machine(rq))
+        dialect_reply_json(rq, 200, json_pack("{s:s}", "previous_state", "started"));
+}
+
 /* --- the sprite ------------------------------------------------------------------------------- */
 
 static void write_sprite(struct json_out *o, const struct fly *f, const char *name)
@@ -122,4 +130,27 @@ void fly_sprite_list(struct http_request *rq)
     json_kbool(&o, "has_more", false);
     json_kint(&o, "running", listed);
     dialect_reply_send(rq, 200, &o);
+}
+
+static void delete_done(struct end_call *e, struct http_request *rq, const struct hf_error *err)
+{
+    (void)e, (void)err;
+    if (rq != NULL)
+        http_reply_empty(rq, 204);
+}
+
+/* Terminates what this dialect has started. The daemon may be shared, and it stays. */
+void fly_sprite_delete(struct http_request *rq)
+{
+    struct engine *engine = dialect_base_of(rq)->engine;
+    struct end_call *e = end_call_begin(rq, delete_done, sizeof *e);
+    struct process *p = NULL;
+    struct process_view v;
+
+    while ((p = engine_next(engine, p)) != NULL) {
+        process_view(p, &v);
+        if (v.running && fly_is_mine(&v))
+            end_call_terminate(e, p, 0);
+    }
+    end_call_wait(e);
 }

@@ -6,11 +6,20 @@ import hashlib
 import io
 import os
 import queue
+import tempfile
 import threading
 import time
 import unittest
 
 from sprites import AsyncSpritesClient, AuthenticationError, ExecError, NetworkError, SpriteError, SpritesClient
+from sprites.exceptions import (
+    DirectoryNotEmptyError,
+    FileNotFoundError_,
+    FilesystemError,
+    IsADirectoryError_,
+    NotADirectoryError_,
+    PermissionError_,
+)
 from sprites.exec import run
 from sprites.session import kill_session
 
@@ -188,10 +197,97 @@ class Errors(WithClient):
             kill_session(self.sprite, "proc_none")
 
     def test_what_one_place_cannot_do_is_refused(self):
-        for call in (self.sprite.list_checkpoints, self.sprite.list_services, self.sprite.delete):
-            with self.assertRaises(SpriteError):
+        for call in (self.sprite.list_checkpoints, self.sprite.list_services, self.sprite.upgrade):
+            with self.assertRaisesRegex(SpriteError, "501|cannot save|no services|holdfast upgrade"):
                 call()
+        self.sprite.delete()
         self.assertEqual(self.sprite.command("echo", "here").output(), b"here\n")
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(dir=os.environ["HOME"])
+        self.fs = client_of().sprite("box").filesystem(self.dir)
+
+    def test_written_files_come_back(self):
+        path = self.fs / "a" / "b.txt"
+        path.write_text("one ü", mode=0o640)
+        self.assertEqual(path.read_text(), "one ü")
+        self.assertEqual(os.stat(f"{self.dir}/a/b.txt").st_mode & 0o777, 0o640)
+        data = os.urandom(3_000_000)
+        path.write_bytes(data)
+        self.assertEqual(path.read_bytes(), data)
+        (self.fs / "empty").touch()
+        self.assertEqual((self.fs / "empty").read_bytes(), b"")
+        (self.fs / "empty").touch()
+        with self.assertRaises(FileNotFoundError_):
+            (self.fs / "no" / "parent").write_bytes(b"", mkdir_parents=False)
+
+    def test_descriptions_and_lists(self):
+        (self.fs / "l" / "b").write_text("12345", mode=0o600)
+        (self.fs / "l" / "a" / "c").write_text("")
+        st = (self.fs / "l" / "b").stat()
+        self.assertEqual((st.name, st.path, st.size, st.mode, st.is_dir), ("b", f"{self.dir}/l/b", 5, "0600", False))
+        self.assertLess(abs(st.mod_time.timestamp() - time.time()), 3600)
+        self.assertEqual((self.fs / "l").listdir(), ["a", "b"])
+        self.assertTrue((self.fs / "l" / "b").is_file())
+        self.assertTrue((self.fs / "l" / "b").exists())
+        self.assertFalse((self.fs / "gone").exists())
+
+    def test_directories(self):
+        (self.fs / "one").mkdir()
+        self.assertEqual(os.listdir(f"{self.dir}/one"), [])
+        with self.assertRaises(FileNotFoundError_):
+            (self.fs / "x" / "y").mkdir()
+        (self.fs / "x" / "y").mkdir(parents=True)
+        with self.assertRaises(DirectoryNotEmptyError):
+            (self.fs / "x").rmdir()
+        (self.fs / "x" / "y").rmdir()
+        (self.fs / "x" / "z").write_text("")
+        (self.fs / "x").rmtree()
+        self.assertEqual(os.listdir(self.dir), ["one"])
+
+    def test_rename_copy_chmod_unlink(self):
+        path = self.fs / "a"
+        path.write_text("text")
+        path = path.rename("b")
+        (self.fs / "c").write_text("old")
+        path = path.replace(self.fs / "c")
+        self.assertEqual(path.read_text(), "text")
+        path.copy_to("d")
+        self.assertEqual((self.fs / "d").read_text(), "text")
+        path.chmod(0o600)
+        self.assertEqual(os.stat(f"{self.dir}/c").st_mode & 0o777, 0o600)
+        path.unlink()
+        path.unlink(missing_ok=True)
+        self.assertEqual(os.listdir(self.dir), ["d"])
+
+    def test_errors(self):
+        (self.fs / "f").write_text("")
+        for error, call in (
+            (FileNotFoundError_, lambda: (self.fs / "gone").read_bytes()),
+            (FileNotFoundError_, lambda: (self.fs / "gone").unlink()),
+            (IsADirectoryError_, lambda: self.fs.cwd.read_bytes()),
+            (NotADirectoryError_, lambda: (self.fs / "f" / "x").read_bytes()),
+            (FilesystemError, lambda: (self.fs / "gone").chmod(0o600)),
+        ):
+            with self.assertRaises(error):
+                call()
+        watcher = client_of(os.environ["WATCH_TOKEN"]).sprite("box").filesystem(self.dir)
+        with self.assertRaises(PermissionError_):
+            (watcher / "f").read_bytes()
+
+    def test_async(self):
+        async def run_all():
+            async with AsyncSpritesClient(os.environ["TOKEN"], base_url=os.environ["BASE_URL"]) as client:
+                fs = client.sprite("box").filesystem(self.dir)
+                await (fs / "x" / "y").write_text("async")
+                self.assertEqual(await (fs / "x" / "y").read_text(), "async")
+                self.assertTrue(await (fs / "x" / "y").is_file())
+                with self.assertRaises(FileNotFoundError_):
+                    await (fs / "gone").read_bytes()
+
+        asyncio.run(run_all())
 
 
 class ZWorkerKilled(WithClient):

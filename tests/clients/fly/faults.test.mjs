@@ -78,8 +78,9 @@ withDaemon('fly: faults', {}, (d) => {
             ['POST', `/${MACHINE}/exec`, 413, { json: { cmd: 'cat', stdin: 'x'.repeat(1 << 20) } }],
             ['POST', `/${MACHINE}/signal`, 400, { json: {} }],
             ['GET', '/sprites/box/control', 404],
-            ['GET', '/sprites/box/fs/read', 404],
-            ['DELETE', '/sprites/box', 405],
+            ['GET', '/sprites/box/fs/nothing', 404],
+            ['GET', '/sprites/box/fs/read', 400],
+            ['PATCH', '/sprites/box', 405],
             ['POST', '/sprites', 400, { json: {} }],
             ['POST', '/sprites/box/exec', 400],
             ['POST', '/sprites/box/exec?cmd=true&env=x', 400],
@@ -91,7 +92,7 @@ withDaemon('fly: faults', {}, (d) => {
         ]) {
             const a = await d.request(method, V1 + path, options);
             assert.equal(a.status, status, `${method} ${path.slice(0, 80)}: ${a.text}`);
-            assert.deepEqual(Object.keys(a.json), path.startsWith('/sprites') ? ['error', 'message'] : ['error'], a.text);
+            assert.deepEqual(Object.keys(a.json), path.includes('/fs/') ? ['error', 'code'] : path.startsWith('/sprites') ? ['error', 'message'] : ['error'], a.text);
         }
         await assert.rejects(opened(socket('/exec/proc_none')), /404/);
         await assert.rejects(opened(socket('/exec')), /400/);

@@ -8,7 +8,7 @@ import { it } from '../../lib/test.mjs';
 import { base } from './client.mjs';
 
 withDaemon('fly: Python', {}, (d) => {
-    it('commands, terminals, sessions, errors and stress with sprites-py', () =>
+    it('commands, terminals, sessions, files, errors and stress with sprites-py', () =>
         pythonTests(path.join(import.meta.dirname, 'client_test.py'), {
             HOME: d.dir,
             BASE_URL: base(d),

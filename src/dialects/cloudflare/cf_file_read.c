@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cf_file_read.c - a file in one reply, or as a stream of events
+ *
+ * A reply is held in memory, so there is a limit; a stream has none, and is paced by its client.
+ * Layer: dialects.
+ */
+#include <stdio.h>
+
+#include "dialects/cloudflare/cf_file.h"
+#include "dialects/cloudflare/cf_mime.h"
+#include "dialects/cloudflare/cloudflare_limits.h"
+
+#define SNIFF_BYTES 4096 /* decide whether a file without a known ending is text */
+
+/* The first line describes the file. What follows are its bytes. False: nothing follows. */
+static bool read_head(struct cf_file *f, const char **bytes, size_t *len)
+{
+    const char *line;
+    struct file_entry e;
+    size_t n;
+
+    if (f->size >= 0)
+        return *len > 0;
+    line = file_lines_next(&f->lines, bytes, len, &n);
+    if (line == NULL || !file_entry_decode(&e, line, n))
+        return false;
+    f->size = e.size >= 0 ? e.size : 0;
+    file_entry_fini(&e);
+    return *len > 0;
+}
+
+static void put_type(struct json_out *o, const struct cf_file *f)
+{
+    json_kstr(o, "encoding", f->as_text ? "utf-8" : "base64");
+    json_kbool(o, "isBinary", !f->as_text);
+    json_kstr(o, "mimeType", f->type);
+}
+
+static void not_opened(struct cf_file *f)
+{
+    cf_file_fail(f, 500, "FILESYSTEM_ERROR", "the file operation has failed", NULL, -1, -1);
+}
+
+/* --- one reply ------------------------------------------------------------------------------- */
+
+static void too_large(struct cf_file *f)
+{
+    char text[160];
+
+    snprintf(
+        text, sizeof text,
+        "the file is larger than %d bytes: read it by readFileStream(), or a part by a command",
+        LIMIT_CF_FILE_BYTES);
+    cf_file_abandon(f);
+    cf_file_fail(f, 413, "FILE_TOO_LARGE", text, NULL, f->size, LIMIT_CF_FILE_BYTES);
+}
+
+static void whole_bytes(struct cf_file *f, const char *bytes, size_t len)
+{
+    bool some = read_head(f, &bytes, &len);
+
+    if (f->size > LIMIT_CF_FILE_BYTES ||
+        (some && f->bytes.len + len > (size_t)LIMIT_CF_FILE_BYTES)) {
+        f->size = f->size > LIMIT_CF_FILE_BYTES ? f->size : (int64_t)(f->bytes.len + len);
+        too_large(f);
+        return;
+    }
+    if (some)
+        buf_put(&f->bytes, bytes, len);
+}
+
+static void whole_done(struct cf_file *f)
+{
+    const char *bytes = buf_data(&f->bytes), *wanted = f->request.encoding;
+    size_t len = f->bytes.len;
+    struct json_out o;
+
+    if (f->size < 0) {
+        not_opened(f);
+        return;
+    }
+    f->type = cf_mime_type(f->path, bytes, len);
+    f->as_text = wanted != NULL ? !f->binary_input : cf_mime_is_text(f->type, bytes, len);
+    o = cf_file_ok(f);
+    json_key(&o, "content");
+    if (f->as_text)
+        json_strn(&o, bytes, len);
+    else
+        json_base64(&o, bytes, len);
+    put_type(&o, f);
+    json_ku64(&o, "size", len);
+    cf_send(&f->call, 200, &o);
+}
+
+void cf_file_read(struct cf_request *q)
+{
+    static const struct cf_file_kind kind = {.op = "read",
+                                             .operation = "file.read",
+                                             .missing = "File not found",
+                                             .bytes = whole_bytes,
+                                             .done = whole_done};
+
+    cf_file_begin(q, &kind);
+}
+
+/* --- a stream -------------------------------------------------------------------------------- */
+
+static void send_chunk(struct cf_file *f, const char *bytes, size_t len)
+{
+    struct json_out o;
+
+    if (len == 0)
+        return;
+    o = cf_event(&f->call, "chunk");
+    json_key(&o, "data");
+    if (f->as_text)
+        json_strn(&o, bytes, len);
+    else
+        json_base64(&o, bytes, len);
+    cf_event_send(&f->call, &o);
+}
+
+static void send_bytes(struct cf_file *f, const char *bytes, size_t len)
+{
+    struct buf whole = {0};
+
+    f->sent += (int64_t)len;
+    if (!f->as_text) {
+        send_chunk(f, bytes, len);
+        return;
+    }
+    whole_text_feed(&f->text, false, bytes, len, &whole);
+    send_chunk(f, buf_data(&whole), whole.len);
+    buf_fini(&whole);
+}
+
+static void stream_begin(struct cf_file *f)
+{
+    struct json_out o;
+
+    f->type = cf_mime_type(f->path, buf_data(&f->bytes), f->bytes.len);
+    f->as_text = cf_mime_is_text(f->type, buf_data(&f->bytes), f->bytes.len);
+    cf_stream_begin(&f->call);
+    o = cf_event(&f->call, "metadata");
+    put_type(&o, f);
+    json_kint(&o, "size", f->size);
+    cf_event_send(&f->call, &o);
+    send_bytes(f, buf_data(&f->bytes), f->bytes.len);
+    buf_fini(&f->bytes);
+}
+
+static void stream_bytes(struct cf_file *f, const char *bytes, size_t len)
+{
+    if (!read_head(f, &bytes, &len))
+        return;
+    if (f->call.streams) {
+        send_bytes(f, bytes, len);
+        return;
+    }
+    buf_put(&f->bytes, bytes, len);
+    if (f->bytes.len >= SNIFF_BYTES)
+        stream_begin(f);
+}
+
+static void stream_done(struct cf_file *f)
+{
+    struct buf rest = {0};
+    struct json_out o;
+
+    if (f->size < 0) {
+        not_opened(f);
+        return;
+    }
+    if (!f->call.streams)
+        stream_begin(f);
+    whole_text_end(&f->text, false, &rest);
+    send_chunk(f, buf_data(&rest), rest.len);
+    buf_fini(&rest);
+    o = cf_event(&f->call, "complete");
+    json_kint(&o, "bytesRead", f->sent);
+    cf_event_send(&f->call, &o);
+    call_stream_end(&f->call);
+}
+
+/* Also before the first byte: that is where its clients look for it. */
+static void stream_failed(struct cf_file *f, const struct file_fault *fault)
+{
+    struct json_out o;
+
+    if (!f->call.streams)
+        cf_stream_begin(&f->call);
+    o = cf_event(&f->call, "error");
+    json_kstr(&o, "error", fault->err.detail);
+    cf_event_send(&f->call, &o);
+    call_stream_end(&f->call);
+}
+
+void cf_file_stream(struct cf_request *q)
+{
+    static const struct cf_file_kind kind = {.op = "read",
+                                             .operation = "file.read",
+                                             .missing = "File not found",
+                                             .bytes = stream_bytes,
+                                             .done = stream_done,
+                                             .failed = stream_failed};
+
+    cf_file_begin(q, &kind);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files by the published SandboxClient 0.12: the same calls by HTTP and through the multiplex.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { clientOf, eventsOf, stableSdk } from '../../lib/cloudflare.mjs';
+import { withDaemon } from '../../lib/daemon.mjs';
+import { it } from '../../lib/test.mjs';
+import { waitUntil } from '../../lib/wait.mjs';
+
+const API = '/dialects/cloudflare/api';
+const READ_MAX = 16 << 20;
+const S = 'default';
+const refused = (promise, name, code, text = /./) =>
+    assert.rejects(promise, (e) => {
+        assert.deepEqual([e.name, e.code], [name, code], e.message);
+        assert.match(e.message, text);
+        return true;
+    });
+
+for (const websocket of [false, true]) {
+    const way = websocket ? 'through the multiplex' : 'by HTTP';
+
+    withDaemon(`cloudflare: files ${way}`, {}, (d) => {
+        const files = async (role) => (await clientOf(d, { websocket, role })).files;
+        const at = (name) => path.join(d.dir, name);
+        const text = (name) => fs.readFileSync(at(name), 'utf8');
+        const helpers = async () => (await d.list('?status=running')).filter((p) => p.command === '/proc/self/exe');
+
+        it('text and bytes come back as they were written', async () => {
+            const f = await files();
+            const { timestamp, ...wrote } = await f.writeFile(at('w/a.txt'), 'one ü\0\n', S);
+            assert.deepEqual(wrote, { success: true, path: at('w/a.txt') });
+            assert.match(timestamp, /^\d{4}-.*Z$/);
+            assert.equal(text('w/a.txt'), 'one ü\0\n');
+            const { timestamp: then, ...read } = await f.readFile(at('w/a.txt'), S);
+            assert.deepEqual(read, { success: true, path: at('w/a.txt'), content: 'one ü\0\n', encoding: 'utf-8', isBinary: false, mimeType: 'text/plain', size: 8 });
+            const bytes = crypto.randomBytes(500000);
+            await f.writeFile(at('w/b.png'), bytes.toString('base64'), S, { encoding: 'base64' });
+            assert.ok(fs.readFileSync(at('w/b.png')).equals(bytes));
+            const image = await f.readFile(at('w/b.png'), S);
+            assert.deepEqual([image.encoding, image.isBinary, image.mimeType, image.size], ['base64', true, 'image/png', bytes.length]);
+            assert.ok(Buffer.from(image.content, 'base64').equals(bytes));
+            await f.writeFile(at('w/empty'), '', S);
+            assert.deepEqual([(await f.readFile(at('w/empty'), S)).content, fs.statSync(at('w/empty')).size], ['', 0]);
+        });
+
+        it('encodings: as requested, else by kind, and never text that is not UTF-8', async () => {
+            const f = await files();
+            fs.writeFileSync(at('latin.txt'), Buffer.from([0x66, 0xfc, 0x72]));
+            fs.writeFileSync(at('program'), Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2]));
+            fs.writeFileSync(at('script'), '#!/bin/sh\necho\n');
+            fs.writeFileSync(at('d.json'), '{}');
+            assert.deepEqual([(await f.readFile(at('latin.txt'), S)).encoding, (await f.readFile(at('latin.txt'), S)).content], ['base64', 'Zvxy']);
+            assert.equal((await f.readFile(at('latin.txt'), S, { encoding: 'utf-8' })).content, 'f\ufffdr');
+            assert.deepEqual([(await f.readFile(at('program'), S)).isBinary, (await f.readFile(at('program'), S)).mimeType], [true, 'application/octet-stream']);
+            assert.equal((await f.readFile(at('script'), S)).content, '#!/bin/sh\necho\n');
+            assert.equal((await f.readFile(at('d.json'), S)).mimeType, 'application/json');
+            assert.equal((await f.readFile(at('d.json'), S, { encoding: 'base64' })).content, 'e30=');
+            assert.equal((await f.readFile(at('d.json'), S, { encoding: 'utf8' })).content, '{}');
+            await refused(f.readFile(at('d.json'), S, { encoding: 'hex' }), 'ValidationFailedError', 'VALIDATION_FAILED', /encoding/);
+            for (const bad of ['*', 'YQ==YQ=='])
+                await refused(f.writeFile(at('never'), bad, S, { encoding: 'base64' }), 'ValidationFailedError', 'VALIDATION_FAILED', /base64/);
+            assert.ok(!fs.existsSync(at('never')));
+        });
+
+        it('a stream has the kind first, then all bytes, and then their number', async () => {
+            const f = await files();
+            const { collectFile } = await stableSdk();
+            const long = 'ünïcödé '.repeat(100000);
+            fs.writeFileSync(at('long.txt'), long);
+            const events = await eventsOf(f.readFileStream(at('long.txt'), S));
+            assert.deepEqual([events[0].type, events[0].mimeType, events[0].size, events[0].isBinary, events[0].encoding], ['metadata', 'text/plain', Buffer.byteLength(long), false, 'utf-8']);
+            assert.deepEqual([events.at(-1).type, events.at(-1).bytesRead], ['complete', Buffer.byteLength(long)]);
+            assert.ok(events.slice(1, -1).every((e) => e.type === 'chunk'));
+            assert.ok((await collectFile(await f.readFileStream(at('long.txt'), S))).content === long);
+            const bytes = crypto.randomBytes(READ_MAX + 12345);
+            fs.writeFileSync(at('big.bin'), bytes);
+            const { content, metadata } = await collectFile(await f.readFileStream(at('big.bin'), S));
+            assert.deepEqual([metadata.size, metadata.isBinary, metadata.encoding], [bytes.length, true, 'base64']);
+            assert.ok(Buffer.from(content).equals(bytes));
+            fs.writeFileSync(at('none'), '');
+            assert.equal((await collectFile(await f.readFileStream(at('none'), S))).content, '');
+            await assert.rejects(collectFile(await f.readFileStream(at('gone'), S)), /gone/);
+            await assert.rejects(collectFile(await f.readFileStream(d.dir, S)), /directory/i);
+        });
+
+        it('a file that is too large for one reply is refused, and can be streamed', async () => {
+            const f = await files();
+            fs.writeFileSync(at('large'), Buffer.alloc(READ_MAX + 1, 'x'));
+            await assert.rejects(f.readFile(at('large'), S), (e) => {
+                assert.deepEqual([e.name, e.code, e.httpStatus, e.context.actualSize, e.context.maxSize], ['FileTooLargeError', 'FILE_TOO_LARGE', 413, READ_MAX + 1, READ_MAX]);
+                return true;
+            });
+            fs.truncateSync(at('large'), READ_MAX);
+            assert.equal((await f.readFile(at('large'), S)).content.length, READ_MAX);
+        });
+
+        it('a client that cancels a stream ends the reader', async () => {
+            fs.writeFileSync(at('huge'), '');
+            fs.truncateSync(at('huge'), 1 << 30);
+            const reader = (await (await files()).readFileStream(at('huge'), S)).getReader();
+            await reader.read();
+            assert.equal((await helpers()).length, 1);
+            await reader.cancel();
+            await waitUntil(async () => (await helpers()).length === 0, 'the end of the reader');
+        });
+
+        it('relative paths begin at the directory of the session', async () => {
+            const c = await clientOf(d, { websocket });
+            await c.utils.createSession({ id: `rel-${websocket}`, cwd: d.dir });
+            await c.files.writeFile('rel/a', 'A', `rel-${websocket}`);
+            assert.equal(text('rel/a'), 'A');
+            await c.commands.execute('cd rel', `rel-${websocket}`);
+            assert.equal((await c.files.readFile('a', `rel-${websocket}`)).content, 'A');
+            assert.equal((await c.files.readFile('../rel/./a', `rel-${websocket}`)).content, 'A');
+            await c.files.moveFile('a', 'b', `rel-${websocket}`);
+            assert.equal(text('rel/b'), 'A');
+            assert.equal((await c.files.exists('b', `new-${websocket}`)).exists, false, 'a session that did not exist begins elsewhere');
+        });
+
+        it('lists with kinds and permissions; hidden ones and what is below on request', async () => {
+            const f = await files();
+            for (const name of ['l/b.txt', 'l/sub/c', 'l/.hidden', 'l/sub/.h']) await f.writeFile(at(name), name, S);
+            fs.chmodSync(at('l/b.txt'), 0o640);
+            fs.symlinkSync('b.txt', at('l/link'));
+            execFileSync('mkfifo', [at('l/pipe')]);
+            const names = async (options) => (await f.listFiles(at('l'), S, options)).files.map((e) => e.relativePath);
+            assert.deepEqual(await names(), ['b.txt', 'link', 'pipe', 'sub']);
+            assert.deepEqual(await names({ includeHidden: true }), ['.hidden', 'b.txt', 'link', 'pipe', 'sub']);
+            assert.deepEqual(await names({ recursive: true }), ['b.txt', 'link', 'pipe', 'sub', 'sub/c']);
+            assert.deepEqual(await names({ recursive: true, includeHidden: true }), ['.hidden', 'b.txt', 'link', 'pipe', 'sub', 'sub/.h', 'sub/c']);
+            const a = await f.listFiles(`${at('l')}/`, S);
+            assert.deepEqual([a.success, a.count, a.path, a.files.map((e) => e.type)], [true, 4, `${at('l')}/`, ['file', 'symlink', 'other', 'directory']]);
+            const { modifiedAt, ...rest } = (await f.listFiles(at('l'), S)).files[0];
+            assert.deepEqual(rest, { name: 'b.txt', absolutePath: at('l/b.txt'), relativePath: 'b.txt', type: 'file', size: 7, mode: 'rw-r-----', permissions: { readable: true, writable: true, executable: false } });
+            assert.ok(Math.abs(Date.parse(modifiedAt) - Date.now()) < 3600e3);
+            await refused(f.listFiles(at('gone'), S), 'FileNotFoundError', 'FILE_NOT_FOUND', /Directory not found/);
+            await refused(f.listFiles(at('l/b.txt'), S), 'FileSystemError', 'NOT_DIRECTORY');
+        });
+
+        it('makes directories, deletes files, knows what exists', async () => {
+            const f = await files();
+            const made = await f.mkdir(at('m'), S);
+            assert.deepEqual([made.success, made.path, made.recursive], [true, at('m'), false]);
+            await refused(f.mkdir(at('m'), S), 'FileExistsError', 'FILE_EXISTS');
+            await refused(f.mkdir(at('m/x/y'), S), 'FileNotFoundError', 'FILE_NOT_FOUND');
+            assert.equal((await f.mkdir(at('m/x/y'), S, { recursive: true })).recursive, true);
+            await f.mkdir(at('m/x/y'), S, { recursive: true });
+            await f.writeFile(at('m/f'), '', S);
+            assert.deepEqual([(await f.exists(at('m/f'), S)).exists, (await f.exists(at('m'), S)).exists, (await f.exists(at('m/f/x'), S)).exists], [true, true, false]);
+            assert.equal((await f.deleteFile(at('m/f'), S)).path, at('m/f'));
+            assert.equal((await f.exists(at('m/f'), S)).exists, false);
+            await refused(f.deleteFile(at('m/f'), S), 'FileNotFoundError', 'FILE_NOT_FOUND', /File not found/);
+            await refused(f.deleteFile(at('m'), S), 'FileSystemError', 'IS_DIRECTORY');
+            assert.ok(fs.existsSync(at('m')));
+        });
+
+        it('renames and moves, over a file, and into a directory', async () => {
+            const f = await files();
+            await f.writeFile(at('r/a'), 'me', S);
+            await f.writeFile(at('r/old'), 'old', S);
+            const { timestamp, ...renamed } = await f.renameFile(at('r/a'), at('r/old'), S);
+            assert.deepEqual(renamed, { success: true, path: at('r/a'), newPath: at('r/old') });
+            assert.equal(text('r/old'), 'me');
+            await f.mkdir(at('r/dir'), S);
+            await f.moveFile(at('r/old'), at('r/dir'), S);
+            assert.equal(text('r/dir/old'), 'me');
+            await f.renameFile(at('r/dir'), at('r2'), S);
+            assert.equal(text('r2/old'), 'me');
+            await refused(f.moveFile(at('gone'), at('x'), S), 'FileNotFoundError', 'FILE_NOT_FOUND', /Source file not found/);
+            await refused(f.moveFile(at('r2/old'), at('no/where'), S), 'FileNotFoundError', 'FILE_NOT_FOUND');
+        });
+
+        it('errors have the code, the path and the operation', async () => {
+            const f = await files();
+            await assert.rejects(f.readFile(at('gone'), S), (e) => {
+                assert.deepEqual([e.name, e.code, e.httpStatus, e.context.path, e.context.operation], ['FileNotFoundError', 'FILE_NOT_FOUND', 404, at('gone'), 'file.read']);
+                return true;
+            });
+            await refused(f.readFile(d.dir, S), 'FileSystemError', 'IS_DIRECTORY');
+            await refused(f.writeFile(d.dir, 'x', S), 'FileSystemError', 'IS_DIRECTORY');
+            await refused(f.writeFile('/etc/passwd/x', 'x', S), 'FileSystemError', 'NOT_DIRECTORY');
+            await refused(f.readFile('', S), 'ValidationFailedError', 'VALIDATION_FAILED', /path/);
+            await refused(f.readFile(`/${'x'.repeat(5000)}`, S), 'FileSystemError', 'NAME_TOO_LONG');
+            await refused(f.readFile(`/${'x'.repeat(300)}`, S), 'FileSystemError', 'NAME_TOO_LONG');
+            await refused(f.readFile('a\0b', S), 'ValidationFailedError', 'VALIDATION_FAILED');
+            await refused(f.readFile('/dev/zero', S), 'FileSystemError', 'FILESYSTEM_ERROR', /not a regular file/);
+            execFileSync('mkfifo', [at('fifo')]);
+            await refused(f.readFile(at('fifo'), S), 'FileSystemError', 'FILESYSTEM_ERROR', /not a regular file/);
+            await refused(f.writeFile(at('fifo'), 'x', S), 'FileSystemError', 'FILESYSTEM_ERROR', /not a regular file/);
+            assert.match((await f.readFile('/proc/self/status', S)).content, /^Name:/);
+        });
+
+        it('files need the role own', async () => {
+            for (const role of ['watch', 'type']) {
+                const f = await files(role);
+                for (const call of [() => f.readFile('/etc/passwd', S), () => f.listFiles('/', S), () => f.exists('/etc', S), () => f.writeFile(at('w'), '', S), () => f.readFileStream('/etc/passwd', S)])
+                    await assert.rejects(call(), /may not|PERMISSION_DENIED|role/i, role);
+            }
+            assert.ok(!fs.existsSync(at('w')) || fs.statSync(at('w')).isDirectory());
+        });
+
+        it('many at once', async () => {
+            const f = await files();
+            await Promise.all(Array.from({ length: 40 }, (_, i) => f.writeFile(at(`many/${i}`), String(i), S)));
+            const all = await Promise.all(Array.from({ length: 40 }, (_, i) => f.readFile(at(`many/${i}`), S)));
+            all.forEach((a, i) => assert.equal(a.content, String(i)));
+        });
+    });
+}
+
+withDaemon('cloudflare: bodies of files', {}, (d) => {
+    const post = async (call, json) => (await d.request('POST', `${API}/${call}`, { json })).status;
+
+    it('a body that is none is refused', async () => {
+        for (const [call, body] of [
+            ['read', {}], ['read', []], ['read', { path: 5 }], ['write', { path: '/tmp/x' }], ['write', { path: '/tmp/x', content: 5 }], ['write', { content: '' }],
+            ['rename', { oldPath: '/a' }], ['move', { destinationPath: '/a' }], ['mkdir', { path: '/a', recursive: 'yes' }], ['list-files', { path: '/', options: 5 }], ['exists', { path: null }],
+        ])
+            assert.equal(await post(call, body), 400, `${call} ${JSON.stringify(body)}`);
+        assert.equal((await d.request('POST', `${API}/read`)).status, 400);
+        assert.equal((await d.request('GET', `${API}/read?path=/etc/passwd`)).status, 405);
+        assert.equal((await d.request('GET', `${API}/write`)).status, 405);
+        assert.equal(await post('files', {}), 404);
+    });
+
+    it('content of 16 MiB in base64 is written, and more than 24 MiB of body is refused', async () => {
+        const bytes = crypto.randomBytes(READ_MAX);
+        const p = path.join(d.dir, 'most');
+        assert.equal(await post('write', { path: p, content: bytes.toString('base64'), encoding: 'base64' }), 200);
+        assert.ok(fs.readFileSync(p).equals(bytes));
+        assert.equal(await post('write', { path: `${p}2`, content: 'x'.repeat(24 << 20) }), 413);
+        assert.equal(await post('mkdir', { path: p, more: 'x'.repeat(2 << 20) }), 413);
+        assert.ok(!fs.existsSync(`${p}2`));
+    });
+});
