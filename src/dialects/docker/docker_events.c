@@ -123,7 +123,7 @@ static bool events_take(struct docker_events *d, const struct event *e)
     docker_entry_auto b = {0};
     struct docker_subject out;
 
-    if (process == NULL)
+    if (action == NULL || process == NULL)
         return true;
     if (d->until_ms >= 0 && ms > d->until_ms)
         return false;

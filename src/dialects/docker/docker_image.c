@@ -199,7 +199,7 @@ void docker_get_image(struct http_request *rq)
     static const char end[] = "/json";
     const char *rest = http_param(rq, "*");
     size_t len = strlen(rest), tail = sizeof end - 1;
-    char ref[DOCKER_IMAGE_BYTES * 3 + 1];
+    char ref[DOCKER_IMAGE_BYTES * 3 + 1] = "";
     ssize_t n = -1;
 
     if (len <= tail || strcmp(rest + len - tail, end) != 0) {
