@@ -14,6 +14,7 @@
 #include "dialects/docker/docker_archive_path.h"
 #include "dialects/docker/docker_decode.h"
 #include "dialects/docker/docker_filter.h"
+#include "dialects/docker/docker_image.h"
 #include "dialects/docker/docker_log_format.h"
 #include "dialects/docker/docker_top_columns.h"
 
@@ -77,27 +78,51 @@ static void try_path(const char *text)
     check(name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, "..") != 0);
 }
 
+static void try_filters(const char *text, enum docker_filter_kind kind)
+{
+    static const struct docker_subject s = {.id = "0123abcd",
+                                            .name = "name",
+                                            .image = "img:latest",
+                                            .status = "running",
+                                            .action = "start",
+                                            .exit_code = -1};
+    struct hf_error err = {0};
+    json_t *filters = docker_filter_parse(kind, text, &err);
+
+    check(filters != NULL || err.code != HF_OK);
+    if (filters != NULL)
+        (void)docker_filter_fits(kind, filters, &s);
+    json_decref(filters);
+}
+
+static void try_image(const char *text)
+{
+    char id[DOCKER_IMAGE_ID_BYTES];
+
+    if (!docker_image_name_ok(text))
+        return;
+    check(strlen(text) <= DOCKER_IMAGE_BYTES);
+    docker_image_id(text, id);
+    check(strlen(id) == 71);
+}
+
 static void try_words(const char *text)
 {
-    static const struct docker_subject s = {
-        .id = "0123abcd", .name = "name", .image = "img", .status = "running", .exit_code = -1};
     struct hf_error err = {0};
-    json_t *filters = docker_filter_parse(text, &err);
     struct top_columns columns;
     struct detach_keys keys;
     struct top_row row = {0};
     int64_t ms = 0;
     int minor;
 
-    check(filters != NULL || err.code != HF_OK);
-    if (filters != NULL)
-        (void)docker_filter_fits(filters, &s);
-    json_decref(filters);
     check(top_columns_parse(&columns, text, &err) < 0 || columns.count > 0);
     check(docker_decode_keys(&keys, text, &err) < 0 || keys.count <= DETACH_KEYS_MAX);
     check(!docker_time(text, &ms) || ms >= 0);
     (void)docker_version(text, &minor);
     (void)docker_truth(text);
+    for (int kind = 0; kind < DOCKER_FILTER_KINDS; kind++)
+        try_filters(text, (enum docker_filter_kind)kind);
+    try_image(text);
     check(!docker_name_ok(text) || strlen(text) <= LIMIT_TAG_BYTES);
     if (top_parse_stat(&row, text, 100, 1000000) && top_columns_parse(&columns, "aux", &err) == 0) {
         struct buf cell = {0};

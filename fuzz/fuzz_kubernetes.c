@@ -11,6 +11,7 @@
 #include "dialects/kubernetes/kube_channel.h"
 #include "dialects/kubernetes/kube_container.h"
 #include "dialects/kubernetes/kube_log_decode.h"
+#include "dialects/kubernetes/kube_review_decode.h"
 #include "dialects/kubernetes/kubernetes_limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -107,6 +108,18 @@ static void try_lines(const char *bytes, size_t len)
     buf_fini(&out);
 }
 
+/* What is accepted is a review, whose members are the texts that its handler reads. */
+static void try_review(const char *bytes, size_t len)
+{
+    struct hf_error err = {0};
+    json_t *v = kube_review_decode(bytes, len, &err);
+
+    check(v != NULL || err.code != HF_OK);
+    check(v == NULL ||
+          strncmp(json_string_value(json_object_get(v, "kind")), "SelfSubject", 11) == 0);
+    json_decref(v);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);
@@ -115,6 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     try_messages(text, size);
     try_lines(text, size);
+    try_review(text, size);
     try_text(text, strlen(text));
     free(text);
     return 0;

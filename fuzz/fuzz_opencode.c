@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_opencode.c - every body of OpenCode's clients, and what they say in metadata
+ * fuzz_opencode.c - every body of OpenCode's clients, what they say in metadata, and expressions
  *
  * The same bytes go through all decoders. What is taken is in range and made of C strings, as
  * the engine relies on; what is refused names a field and a reason.
@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "dialects/opencode/oc_body_decode.h"
+#include "dialects/opencode/oc_pattern.h"
 #include "dialects/opencode/opencode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -95,6 +96,20 @@ static void try_metadata(const char *text)
     }
 }
 
+/* What is accepted is a C string of bounded length. */
+static void try_pattern(const char *text)
+{
+    struct hf_error err = {0};
+    struct buf out = {0};
+    bool any_case;
+    int rc = oc_pattern_decode(text, &out, &any_case, &err);
+
+    check_refusal(rc, &err);
+    if (rc == 0)
+        check(out.len <= LIMIT_SEARCH_PATTERN_BYTES && strlen(buf_cstr(&out)) == out.len);
+    buf_fini(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);
@@ -112,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_order(tree, false);
     }
     try_metadata(text);
+    try_pattern(text);
     json_decref(tree);
     free(text);
     return 0;

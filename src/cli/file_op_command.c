@@ -42,6 +42,7 @@ static const struct {
     {"pack", 1, 1, files_pack},
     {"unpack", 1, 1, files_unpack},
     {"search", 1, 1, files_search},
+    {"find", 2, 1, files_find},
     {"replace", 3, 1, files_replace},
     {"compose", 2, 1, files_compose},
     {"fail", 2, 0, op_fail},
@@ -72,6 +73,8 @@ static int carry_out(size_t op, char **args)
     }
     if (!files_settings(args + ops[op].args))
         return files_fail(EINVAL, args[0]);
+    if (!files_is_within(args[0], args + ops[op].args))
+        return 1;
     return ops[op].run(args);
 }
 

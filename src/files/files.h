@@ -18,7 +18,8 @@
 #include "base/json.h"
 
 int files_stat(char **args); /* PATH [follow=1] */
-int files_list(char **args); /* PATH DEPTH [limit=N follow=1 real=1 single=1] */
+/* PATH DEPTH [limit=N follow=1 real=1 single=1 plain=1] */
+int files_list(char **args);
 int files_read(char **args); /* PATH [from= last= length= if_range= gzip=1] */
 /* PATH [mode= parents=0 parent=1 append=1 exclusive=1 gzip=1 if_match= set=ATTRIBUTES] */
 int files_write(char **args);
@@ -31,15 +32,22 @@ int files_pack(char **args);        /* PATH [gzip=1 name= links=1] */
 /* DIR [gzip=1|auto follow=1 parents=0 whole=1 show=N] */
 int files_unpack(char **args);
 int files_compose(char **args); /* TO PARTS: a list in JSON; they are removed */
-int files_search(char **args);  /* PATH [name= text= regex= case=0 limit= depth= files=1] */
+/* PATH [name= text= regex= case=0 limit= depth= files=1 ignore=1 spans=1] */
+int files_search(char **args);
+int files_find(char **args);    /* PATH QUERY [kind=file|directory limit=N] */
 int files_replace(char **args); /* PATH FROM TO */
 
 /*
  * Options of all of them: uid= and gid=, to whom what is written and what is created belongs if it
  * is not the process's user; attributes=PREFIX, whose extended attributes are reported, and which
- * `write` replaces by those of `set`, an object in JSON. False: malformed.
+ * `write` replaces by those of `set`, an object in JSON; within=DIRECTORY, which the first path
+ * must not leave, not through links either: EXDEV. False: malformed.
  */
 bool files_settings(char **options);
+/* How well a path fits a query; 0: not at all. */
+int64_t files_find_score(const char *path, const char *query);
+/* False: printed that the path leads out of the directory that the options name. */
+bool files_is_within(const char *path, char **options);
 
 /* --- shared by them -------------------------------------------------------------------------- */
 

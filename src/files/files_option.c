@@ -82,3 +82,23 @@ int files_absolute(const char *path, char *out, size_t size)
     }
     return n < (int)size ? 0 : -ENAMETOOLONG;
 }
+
+bool files_is_within(const char *path, char **options)
+{
+    const char *directory = files_option(options, "within");
+    char root[PATH_MAX], real[PATH_MAX];
+    size_t len;
+
+    if (directory == NULL)
+        return true;
+    if (realpath(directory, root) == NULL || realpath(path, real) == NULL) {
+        files_fail(errno, path);
+        return false;
+    }
+    len = strlen(root);
+    if (strcmp(root, "/") == 0 ||
+        (strncmp(real, root, len) == 0 && (real[len] == '/' || real[len] == '\0')))
+        return true;
+    files_refuse(EXDEV, path, "the path leads out of the directory");
+    return false;
+}

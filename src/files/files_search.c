@@ -3,9 +3,11 @@
  * files_search.c - `search`: files by name, and lines by text or regular expression
  *
  * A name matches as in a shell (fnmatch). With `text` or `regex`, each matching line of a file is a
- * result: path, line, text. Files with a NUL in their beginning are not text and are passed over,
- * as is what may not be read. A line {"truncated":true} follows if there is more than `limit`, or
- * the time is up. Layer: files.
+ * result: path, line, text. With `spans` and `regex` it also has its offset, its newline, more of
+ * its text, and where it matches. With `ignore`, what the project's ignore files name and .git are
+ * left out. Files with a NUL in their beginning are not text and are passed over, as is what may
+ * not be read. A line {"truncated":true} follows if there is more than `limit`, or the time is up.
+ * Layer: files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,13 +23,26 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "files/files.h"
+#include "files/files_ignore.h"
 #include "files/files_walk.h"
 
 #define BLOCK_BYTES (256 * 1024) /* the longest line that is searched whole */
 #define SHOWN_BYTES 400          /* of a line */
+#define SPANS_SHOWN_BYTES 2000   /* of a line with `spans` */
+#define SPANS_MAX 100            /* in one line */
+#define SPANS_BYTES (16 * 1024)  /* of their text */
 #define REGEX_SIZE 8192          /* characters and groups, with their repetitions */
 #define REGEX_DEPTH 100          /* of groups */
+
+struct files_search_line {
+    const char *path;
+    int64_t number, offset; /* in the file */
+    char *text;
+    size_t len;
+    bool ended; /* by a newline */
+};
 
 struct files_search {
     struct files_walk walk;
@@ -35,6 +50,8 @@ struct files_search {
     regex_t *regex; /* NULL: none */
     bool any_case, truncated;
     bool files; /* directories are no results */
+    bool spans, ignores;
+    struct files_ignore ignore;
     int64_t depth, left, entries;
     uint64_t until_ms;
 };
@@ -57,6 +74,58 @@ static bool line_matches(const struct files_search *s, const char *line, size_t 
     return memmem(line, len, s->text, strlen(s->text)) != NULL;
 }
 
+/* Where the expression matches, and what is there. */
+static void put_spans(struct json_out *o, const regex_t *regex, const char *text, size_t len)
+{
+    size_t at = 0, left = SPANS_BYTES;
+    regmatch_t m;
+
+    json_kopen(o, "spans", '[');
+    for (int i = 0; i < SPANS_MAX && at <= len && left > 0; i++) {
+        size_t start, end;
+
+        if (regexec(regex, text + at, 1, &m, at > 0 ? REG_NOTBOL : 0) != 0)
+            break;
+        start = at + (size_t)m.rm_so;
+        end = at + (size_t)m.rm_eo;
+        json_open(o, '{');
+        json_kint(o, "start", (int64_t)start);
+        json_kint(o, "end", (int64_t)end);
+        json_kstrn(o, "text", text + start, end - start < left ? end - start : left);
+        json_close(o, '}');
+        left -= end - start < left ? end - start : left;
+        at = end > start ? end : end + 1;
+    }
+    json_close(o, ']');
+}
+
+/* As ripgrep has it. `text` ends with NUL, where the newline was if `ended`. */
+static void show_spans(const struct files_search *s, const struct files_search_line *l)
+{
+    struct buf line = {0}, text = {0};
+    struct json_out o;
+
+    if (l->len > SPANS_SHOWN_BYTES) {
+        buf_put(&text, l->text, SPANS_SHOWN_BYTES - utf8_open_tail(l->text, SPANS_SHOWN_BYTES));
+        buf_puts(&text, "...");
+    } else {
+        buf_put(&text, l->text, l->len);
+        if (l->ended)
+            buf_putc(&text, '\n');
+    }
+    json_out_init(&o, &line);
+    json_open(&o, '{');
+    json_kstr(&o, "path", l->path);
+    json_kstr(&o, "kind", "file");
+    json_kint(&o, "line", l->number);
+    json_kint(&o, "offset", l->offset);
+    json_kstrn(&o, "text", buf_data(&text), text.len);
+    put_spans(&o, s->regex, l->text, l->len);
+    json_close(&o, '}');
+    files_put_line(&line);
+    buf_fini(&text);
+}
+
 static void show_line(const char *path, int64_t number, const char *text, size_t len)
 {
     struct buf line = {0};
@@ -72,44 +141,54 @@ static void show_line(const char *path, int64_t number, const char *text, size_t
     files_put_line(&line);
 }
 
-static void search_line(struct files_search *s, const char *path, int64_t number, char *line,
-                        size_t len)
+static void search_line(struct files_search *s, const struct files_search_line *l)
 {
-    line[len] = '\0';
-    if (is_over(s) || !line_matches(s, line, len))
+    l->text[l->len] = '\0';
+    if (is_over(s) || !line_matches(s, l->text, l->len))
         return;
     if (s->left-- == 0)
         s->truncated = true;
+    else if (s->spans && s->regex != NULL)
+        show_spans(s, l);
     else
-        show_line(path, number, line, len);
+        show_line(l->path, l->number, l->text, l->len);
 }
 
 /* A line that is longer than the block is searched in parts. */
 static void search_text(struct files_search *s, int fd, const char *path)
 {
     static char block[BLOCK_BYTES + 1];
+    struct files_search_line l = {.path = path, .number = 1};
     size_t have = 0;
-    int64_t number = 1;
 
     for (;;) {
         ssize_t n = hf_read(fd, block + have, BLOCK_BYTES - have);
-        char *at = block, *end;
+        char *end;
 
-        if (n < 0 || (number == 1 && have == 0 && memchr(block, '\0', (size_t)n) != NULL))
+        if (n < 0 || (l.number == 1 && have == 0 && memchr(block, '\0', (size_t)n) != NULL))
             return;
         have += (size_t)n;
-        while ((end = memchr(at, '\n', have - (size_t)(at - block))) != NULL) {
-            search_line(s, path, number++, at, (size_t)(end - at));
-            at = end + 1;
+        l.text = block;
+        l.ended = true;
+        while ((end = memchr(l.text, '\n', have - (size_t)(l.text - block))) != NULL) {
+            l.len = (size_t)(end - l.text);
+            search_line(s, &l);
+            l.number++;
+            l.offset += (int64_t)l.len + 1;
+            l.text = end + 1;
         }
-        have -= (size_t)(at - block);
+        have -= (size_t)(l.text - block);
         if (have > 0 && (n == 0 || have == BLOCK_BYTES)) {
-            search_line(s, path, number, at, have);
+            l.len = have;
+            l.ended = false;
+            search_line(s, &l);
+            l.number++;
+            l.offset += (int64_t)have;
             have = 0;
         }
         if (n == 0 || s->truncated)
             return;
-        memmove(block, at, have);
+        memmove(block, l.text, have);
     }
 }
 
@@ -145,6 +224,9 @@ static enum files_walk_next search_visit(struct files_walk *w, const struct file
 
     if (++s->entries > LIMIT_TREE_ENTRIES)
         s->truncated = true;
+    if (s->ignores && (strcmp(e->name, ".git") == 0 ||
+                       files_ignore_visit(&s->ignore, e->path, S_ISDIR(e->st.st_mode))))
+        return WALK_SKIP;
     if (!is_over(s))
         search_file(s, e->dir, e->name, e->path, &e->st);
     if (s->truncated)
@@ -242,6 +324,8 @@ static bool search_decode(struct files_search *s, char **args, regex_t *regex)
     s->files = files_flag(args + 1, "files", false);
     s->text = files_option(args + 1, "text");
     s->any_case = !files_flag(args + 1, "case", true);
+    s->spans = files_flag(args + 1, "spans", false);
+    s->ignores = files_flag(args + 1, "ignore", false);
     if (!files_number(args + 1, "limit", 1, LIMIT_SEARCH_RESULTS, &s->left) ||
         !files_number(args + 1, "depth", 1, LIMIT_FILE_DEPTH, &s->depth)) {
         files_fail(EINVAL, args[0]);
@@ -253,7 +337,8 @@ static bool search_decode(struct files_search *s, char **args, regex_t *regex)
         files_refuse(EINVAL, expression, "the expression repeats too much");
         return false;
     }
-    rc = regcomp(regex, expression, REG_EXTENDED | REG_NOSUB | (s->any_case ? REG_ICASE : 0));
+    rc = regcomp(regex, expression,
+                 REG_EXTENDED | (s->spans ? 0 : REG_NOSUB) | (s->any_case ? REG_ICASE : 0));
     if (rc != 0) {
         regerror(rc, regex, why, sizeof why);
         files_refuse(EINVAL, expression, why);
@@ -281,11 +366,14 @@ int files_search(char **args)
         return 1;
     if (stat(args[0], &st) < 0)
         return files_fail(errno, args[0]);
+    if (s.ignores)
+        files_ignore_begin(&s.ignore, args[0]);
     rc = S_ISDIR(st.st_mode) ? files_walk(&s.walk, args[0]) : 0;
     if (!S_ISDIR(st.st_mode))
         search_file(&s, AT_FDCWD, args[0], base != NULL ? args[0] : "", &st);
     if (s.regex != NULL)
         regfree(s.regex);
+    files_ignore_fini(&s.ignore);
     if (rc < 0 && rc != -ECANCELED)
         return files_fail(-rc, args[0]);
     if (s.truncated)

@@ -36,7 +36,10 @@ static const struct json_field fields[] = {
     JSON_FIELD(INT, struct file_entry, skipped, .max = INT64_MAX),
     JSON_FIELD(INT, struct file_entry, line, .max = INT64_MAX),
     JSON_FIELD(INT, struct file_entry, replaced, .max = INT64_MAX),
+    JSON_FIELD(INT, struct file_entry, offset, .max = INT64_MAX),
+    JSON_FIELD(ARRAY, struct file_entry, spans),
     JSON_FIELD(OBJECT, struct file_entry, attributes),
+    JSON_FIELD(BOOL, struct file_entry, ignored),
     JSON_FIELD(BOOL, struct file_entry, created),
     JSON_FIELD(BOOL, struct file_entry, partial),
     JSON_FIELD(BOOL, struct file_entry, beyond),
@@ -57,7 +60,8 @@ bool file_entry_of(struct file_entry *e, json_t *tree)
                              .bytes = -1,
                              .skipped = -1,
                              .line = -1,
-                             .replaced = -1};
+                             .replaced = -1,
+                             .offset = -1};
     if (tree == NULL ||
         json_decode_known(tree, fields, sizeof fields / sizeof *fields, e, NULL) < 0)
         return false;

@@ -24,7 +24,9 @@ struct file_entry {
     /* copy, unpack, search, replace: */
     int64_t entries, bytes, skipped, line, replaced;
     const char *text;
-    bool truncated;
+    int64_t offset; /* of a line in its file */
+    json_t *spans;  /* [{start, end, text}], borrowed: where a line matches; NULL: not reported */
+    bool truncated, ignored;
     json_t *attributes; /* an object of texts, borrowed; NULL: none */
 };
 

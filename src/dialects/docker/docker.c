@@ -43,7 +43,7 @@ static const struct route rows[] = {
     ROW(POST, "/containers/{id}/attach", docker_attach, WATCH),
     {HTTP_GET_M, "/containers/{id}/attach/ws", docker_attach_ws, ROLE_WATCH,
      ROUTE_ANY_QUERY | ROUTE_UPGRADE, 0, NULL},
-    ROW(POST, "/containers/{id}/restart", docker_unserved, OWN),
+    ROW(POST, "/containers/{id}/restart", docker_restart, OWN),
     ROW(POST, "/containers/{id}/pause", docker_unserved, OWN),
     ROW(POST, "/containers/{id}/unpause", docker_unserved, OWN),
     ROW(POST, "/containers/{id}/rename", docker_unserved, OWN),
@@ -58,7 +58,10 @@ static const struct route rows[] = {
     ROW(POST, "/exec/{id}/start", docker_exec_start, OWN),
     ROW(POST, "/exec/{id}/resize", docker_exec_resize, TYPE),
     ROW(GET, "/exec/{id}/json", docker_exec_inspect, WATCH),
-    ROW(GET, "/events", docker_unserved, WATCH),
+    ROW(GET, "/events", docker_get_events, WATCH),
+    ROW(GET, "/images/json", docker_list_images, WATCH),
+    ROW(POST, "/images/create", docker_pull, OWN),
+    {HTTP_GET_M, "/images/", docker_get_image, ROLE_WATCH, ROUTE_ANY_QUERY | ROUTE_PREFIX, 0, NULL},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 

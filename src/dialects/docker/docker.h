@@ -30,7 +30,8 @@ struct docker {
     size_t created_bytes;
     json_t *env; /* of running containers by their process's id; docker_env.h */
     size_t waits;
-    size_t stats; /* in progress; docker_stats.c */
+    size_t stats;  /* in progress; docker_stats.c */
+    size_t events; /* the same; docker_events.c */
     char hostname[256];
     char sandbox_id[DOCKER_ID_LEN + 1];
     int64_t began_ms;
@@ -69,6 +70,12 @@ void docker_inspect(struct http_request *rq);
 void docker_top(struct http_request *rq);
 void docker_logs(struct http_request *rq);
 void docker_stats(struct http_request *rq);
+/* docker_events.c, docker_image.c, docker_restart.c */
+void docker_get_events(struct http_request *rq);
+void docker_list_images(struct http_request *rq);
+void docker_get_image(struct http_request *rq);
+void docker_pull(struct http_request *rq);
+void docker_restart(struct http_request *rq);
 /* docker_container.c */
 void docker_create(struct http_request *rq);
 /* Keeps a new container or exec until it is started, and replies with its id. Takes ownership of
@@ -93,5 +100,7 @@ void docker_attach_ws(struct http_request *rq);
 void docker_wait(struct http_request *rq);
 void docker_kill(struct http_request *rq);
 void docker_stop(struct http_request *rq);
+/* ?t=, in milliseconds; false: replied. */
+bool docker_stop_grace(struct http_request *rq, int64_t *ms);
 
 #endif

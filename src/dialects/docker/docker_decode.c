@@ -314,6 +314,8 @@ static char *spec_metadata(const json_t *config)
 
     for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++)
         json_object_del(kept, recorded[i]);
+    if (json_array_size(json_object_get(config, "env")) > 0)
+        json_object_set_new(kept, "variables", json_true());
     json_object_set_new(all, "docker", kept);
     text = json_dumps(all, JSON_COMPACT);
     json_decref(all);

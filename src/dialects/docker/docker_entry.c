@@ -49,6 +49,11 @@ static void docker_entry_of_created(struct created *c, struct docker_entry *b)
     set_name(b, docker_text(c->config, "name"));
 }
 
+static bool is_hex(const char *s)
+{
+    return s[0] != '\0' && s[strspn(s, "0123456789abcdef")] == '\0';
+}
+
 /* The id that a client received, if any. */
 static bool key_id(const struct process_view *v, char *id)
 {
@@ -79,18 +84,45 @@ static json_t *process_config(const struct process_view *v)
     return json_is_object(config) ? json_incref(config) : NULL;
 }
 
+static void name_process(struct docker_entry *b, const char *id, const char *tag)
+{
+    if (tag != NULL && docker_name_ok(tag))
+        set_name(b, tag);
+    else if (b->config != NULL)
+        set_name(b, "");
+    else
+        snprintf(b->name, sizeof b->name, "%s", id);
+}
+
 void docker_entry_of_process(struct process *p, struct docker_entry *b)
 {
     *b = (struct docker_entry){.kind = DOCKER_ENTRY_PROCESS, .process = p};
     process_view(p, &b->v);
     b->config = process_config(&b->v);
     write_process_id(&b->v, b->id);
-    if (b->v.tag != NULL && docker_name_ok(b->v.tag))
-        set_name(b, b->v.tag);
-    else if (b->config != NULL)
-        set_name(b, "");
+    name_process(b, b->v.id, b->v.tag);
+}
+
+void docker_entry_of_event(struct docker *dk, const json_t *process, struct docker_entry *b)
+{
+    const char *id = json_string_value(json_object_get(process, "id"));
+    const char *tag = json_string_value(json_object_get(process, "tag"));
+    const json_t *config = json_object_get(json_object_get(process, "metadata"), "docker");
+    struct process *p = engine_find(dk->base.engine, id != NULL ? id : "", NULL);
+    struct process_view v = {.id = id != NULL ? id : ""};
+    const char *given;
+
+    *b = (struct docker_entry){.kind = DOCKER_ENTRY_PROCESS};
+    if (json_is_object(config))
+        b->config = json_incref((json_t *)(uintptr_t)config);
+    given = docker_text(b->config, "id");
+    if (p != NULL)
+        process_view(p, &v);
+    if (p == NULL && strlen(given) == DOCKER_ID_LEN && is_hex(given))
+        memcpy(b->id, given, sizeof b->id);
     else
-        snprintf(b->name, sizeof b->name, "%s", b->v.id);
+        write_process_id(&v, b->id);
+    name_process(b, v.id, tag);
 }
 
 bool docker_entry_is_shown(struct process *p)
@@ -131,11 +163,6 @@ struct process *docker_entry_process_by_id(struct docker *dk, const char *id)
 
     snprintf(key, sizeof key, KEY_PREFIX "%s", id);
     return engine_find_idempotent(dk->base.engine, key);
-}
-
-static bool is_hex(const char *s)
-{
-    return s[0] != '\0' && s[strspn(s, "0123456789abcdef")] == '\0';
 }
 
 struct search {

@@ -34,6 +34,8 @@ void docker_entry_fini(struct docker_entry *b);
 /* Freed when the handler returns. */
 #define docker_entry_auto __attribute__((cleanup(docker_entry_fini))) struct docker_entry
 void docker_entry_of_process(struct process *p, struct docker_entry *b);
+/* The same from an event: there may be no such process any more. `process` of it stays NULL. */
+void docker_entry_of_event(struct docker *dk, const json_t *process, struct docker_entry *b);
 /* Is this process listed? The daemon's own helpers are not. */
 bool docker_entry_is_shown(struct process *p);
 

@@ -68,6 +68,11 @@ void docker_env_keep(struct docker *dk, const struct process *p, const json_t *c
     save(dk);
 }
 
+json_t *docker_env_of(const struct docker *dk, const struct process *p)
+{
+    return json_object_get(dk->env, process_id(p));
+}
+
 void docker_env_recall(struct docker *dk)
 {
     size_t len = 0;
@@ -95,7 +100,7 @@ void docker_env_inherit(struct docker *dk, const struct docker_entry *b, json_t 
 
     inherit_text(config, "container", b->id);
     if (b->kind == DOCKER_ENTRY_PROCESS) {
-        json_array_extend(env, json_object_get(dk->env, process_id(b->process)));
+        json_array_extend(env, docker_env_of(dk, b->process));
         inherit_text(config, "cwd", b->v.cwd);
         inherit_text(config, "user", docker_text(b->config, "user"));
     }

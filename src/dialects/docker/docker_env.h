@@ -13,6 +13,8 @@
 
 /* The container has been started with this config. */
 void docker_env_keep(struct docker *dk, const struct process *p, const json_t *config);
+/* Its variables; NULL: none are known. Borrowed. */
+json_t *docker_env_of(const struct docker *dk, const struct process *p);
 void docker_env_recall(struct docker *dk); /* what the last worker kept */
 /* Adds to the config of an exec what it does not say and the container does. */
 void docker_env_inherit(struct docker *dk, const struct docker_entry *b, json_t *config);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_filter.c - decodes the filters of a list and matches containers against them.
+ * docker_filter.c - decodes filters, and matches containers, images and events against them.
  * Layer: dialects.
  */
 #include "dialects/docker/docker_filter.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,25 +92,128 @@ static bool is_exit_code(const char *value)
     return text_to_i64(value, 0, 255, &code);
 }
 
+/* --- images ------------------------------------------------------------------------- */
+
+static size_t name_length(const char *image)
+{
+    const char *tag = strrchr(image, ':');
+
+    return tag != NULL && strchr(tag, '/') == NULL ? (size_t)(tag - image) : strlen(image);
+}
+
+/* With or without the tag. */
+static bool is_image(const char *value, const struct docker_subject *s)
+{
+    size_t len = name_length(s->image);
+
+    return strcmp(value, s->image) == 0 ||
+           (strlen(value) == len && strncmp(value, s->image, len) == 0);
+}
+
+static bool fits_reference(const char *value, const struct docker_subject *s)
+{
+    char name[256];
+    size_t len = name_length(s->image);
+
+    if (fnmatch(value, s->image, FNM_PATHNAME) == 0)
+        return true;
+    if (len >= sizeof name)
+        return false;
+    memcpy(name, s->image, len);
+    name[len] = '\0';
+    return fnmatch(value, name, FNM_PATHNAME) == 0;
+}
+
+/* All of them have a name. */
+static bool fits_dangling(const char *value, const struct docker_subject *s)
+{
+    (void)s;
+    return strcmp(value, "0") == 0 || strcmp(value, "false") == 0;
+}
+
+static bool is_truth(const char *value)
+{
+    return fits_dangling(value, NULL) || strcmp(value, "1") == 0 || strcmp(value, "true") == 0;
+}
+
+/* --- events ------------------------------------------------------------------------- */
+
+static bool fits_container(const char *value, const struct docker_subject *s)
+{
+    return strcmp(value, s->name) == 0 || (value[0] != '\0' && fits_id(value, s));
+}
+
+static bool fits_action(const char *value, const struct docker_subject *s)
+{
+    return strcmp(value, s->action) == 0;
+}
+
+static bool fits_type(const char *value, const struct docker_subject *s)
+{
+    (void)s;
+    return strcmp(value, "container") == 0;
+}
+
+static bool fits_scope(const char *value, const struct docker_subject *s)
+{
+    (void)s;
+    return strcmp(value, "local") == 0;
+}
+
+/* There is nothing else than containers. */
+static bool fits_nothing(const char *value, const struct docker_subject *s)
+{
+    (void)value, (void)s;
+    return false;
+}
+
+/* --- which there are ---------------------------------------------------------------- */
+
 static const struct docker_filter {
     const char *name;
     bool (*fits)(const char *value, const struct docker_subject *s);
     bool (*valid)(const char *value); /* NULL: any value is */
     bool all;                         /* matches all values together, not one at a time */
-} filters_known[] = {
-    {"id", fits_id, NULL, false},
-    {"name", fits_name, NULL, false},
-    {"status", fits_status, is_status, false},
-    {"label", fits_label, NULL, true},
-    {"ancestor", fits_image, NULL, false},
-    {"exited", fits_exited, is_exit_code, false},
+} filters_known[DOCKER_FILTER_KINDS][16] = {
+    [DOCKER_FILTER_CONTAINERS] =
+        {
+            {"id", fits_id, NULL, false},
+            {"name", fits_name, NULL, false},
+            {"status", fits_status, is_status, false},
+            {"label", fits_label, NULL, true},
+            {"ancestor", fits_image, NULL, false},
+            {"exited", fits_exited, is_exit_code, false},
+        },
+    [DOCKER_FILTER_IMAGES] =
+        {
+            {"reference", fits_reference, NULL, false},
+            {"dangling", fits_dangling, is_truth, false},
+            {"label", fits_label, NULL, true},
+        },
+    [DOCKER_FILTER_EVENTS] =
+        {
+            {"container", fits_container, NULL, false},
+            {"event", fits_action, NULL, false},
+            {"image", is_image, NULL, false},
+            {"label", fits_label, NULL, true},
+            {"type", fits_type, NULL, false},
+            {"scope", fits_scope, NULL, false},
+            {"config", fits_nothing, NULL, false},
+            {"daemon", fits_nothing, NULL, false},
+            {"network", fits_nothing, NULL, false},
+            {"node", fits_nothing, NULL, false},
+            {"plugin", fits_nothing, NULL, false},
+            {"secret", fits_nothing, NULL, false},
+            {"service", fits_nothing, NULL, false},
+            {"volume", fits_nothing, NULL, false},
+        },
 };
 
-static const struct docker_filter *filter_find(const char *name)
+static const struct docker_filter *filter_find(enum docker_filter_kind kind, const char *name)
 {
-    for (size_t i = 0; i < sizeof filters_known / sizeof *filters_known; i++)
-        if (strcmp(filters_known[i].name, name) == 0)
-            return &filters_known[i];
+    for (const struct docker_filter *f = filters_known[kind]; f->name != NULL; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
     return NULL;
 }
 
@@ -165,9 +269,10 @@ static int add_values(json_t *values, const struct docker_filter *f, json_t *giv
     return 0;
 }
 
-static int add_filter(json_t *all, const char *name, json_t *given, struct hf_error *err)
+static int add_filter(json_t *all, enum docker_filter_kind kind, const char *name, json_t *given,
+                      struct hf_error *err)
 {
-    const struct docker_filter *f = filter_find(name);
+    const struct docker_filter *f = filter_find(kind, name);
     json_t *values = json_array();
 
     json_object_set_new(all, name, values);
@@ -176,7 +281,7 @@ static int add_filter(json_t *all, const char *name, json_t *given, struct hf_er
     return add_values(values, f, given, err);
 }
 
-json_t *docker_filter_parse(const char *text, struct hf_error *err)
+json_t *docker_filter_parse(enum docker_filter_kind kind, const char *text, struct hf_error *err)
 {
     json_t *all = json_object(), *given = NULL;
     const char *name;
@@ -192,7 +297,7 @@ json_t *docker_filter_parse(const char *text, struct hf_error *err)
         rc = hf_fail_field(err, HF_E_bad_type, "filters", "filters must be a JSON object");
     json_object_foreach (given, name, value)
         if (rc >= 0)
-            rc = add_filter(all, name, value, err);
+            rc = add_filter(all, kind, name, value, err);
     json_decref(given);
     if (rc >= 0)
         return all;
@@ -213,10 +318,11 @@ static bool filter_fits(const struct docker_filter *f, const json_t *values,
     return n == 0 || (f->all ? fit == n : fit > 0);
 }
 
-bool docker_filter_fits(const json_t *filters, const struct docker_subject *s)
+bool docker_filter_fits(enum docker_filter_kind kind, const json_t *filters,
+                        const struct docker_subject *s)
 {
-    for (size_t i = 0; i < sizeof filters_known / sizeof *filters_known; i++)
-        if (!filter_fits(&filters_known[i], json_object_get(filters, filters_known[i].name), s))
+    for (const struct docker_filter *f = filters_known[kind]; f->name != NULL; f++)
+        if (!filter_fits(f, json_object_get(filters, f->name), s))
             return false;
     return true;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "dialects/docker/docker_image.h"
 
 #define NO_TIME "0001-01-01T00:00:00Z" /* Docker's value for "never" */
 #define COMMAND_BYTES 1024             /* of a command line in a list */
@@ -173,13 +174,16 @@ static void write_name(struct json_out *o, const char *key, const struct docker_
 
 void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct docker_entry *b)
 {
+    char image[DOCKER_IMAGE_ID_BYTES];
+
     json_open(o, '{');
     json_kstr(o, "Id", b->id);
     json_kopen(o, "Names", '[');
     write_name(o, NULL, b);
     json_close(o, ']');
     json_kstr(o, "Image", docker_entry_image(b));
-    json_kstr(o, "ImageID", "");
+    docker_image_id(docker_entry_image(b), image);
+    json_kstr(o, "ImageID", image);
     write_line(dk, o, b);
     json_kint(o, "Created", created_ms(dk, b) / 1000);
     json_kstr(o, "State", docker_entry_status(b));
@@ -251,6 +255,7 @@ static void write_config(struct docker *dk, struct json_out *o, const struct doc
 void docker_inspect(struct http_request *rq)
 {
     struct docker *dk = docker_of(rq);
+    char image[DOCKER_IMAGE_ID_BYTES];
     docker_entry_auto b = {0};
     struct json_out o;
 
@@ -261,7 +266,8 @@ void docker_inspect(struct http_request *rq)
     write_time(&o, "Created", created_ms(dk, &b));
     docker_inspect_command(&o, &b, "Path", "Args");
     write_state(dk, &o, &b);
-    json_kstr(&o, "Image", docker_entry_image(&b));
+    docker_image_id(docker_entry_image(&b), image);
+    json_kstr(&o, "Image", image);
     write_name(&o, "Name", &b);
     json_kint(&o, "RestartCount", 0);
     json_kstr(&o, "Driver", "holdfast");

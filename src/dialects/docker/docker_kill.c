@@ -168,8 +168,8 @@ static void stop_with(struct http_request *rq, struct process *p, int signum, in
     (void)process_signal(p, signum, TARGET_TREE, NULL, NULL, NULL);
 }
 
-/* Seconds; -1: no limit. */
-static bool decode_grace(struct http_request *rq, int64_t *ms)
+/* Seconds there; -1: no limit. */
+bool docker_stop_grace(struct http_request *rq, int64_t *ms)
 {
     int64_t seconds = DOCKER_STOP_MS / 1000;
 
@@ -191,7 +191,7 @@ void docker_stop(struct http_request *rq)
         docker_fail(rq, 409, "the sandbox itself cannot be stopped: stop one of its processes");
     else if (!docker_entry_is_running(&b))
         docker_empty(rq, 304);
-    else if (decode_grace(rq, &grace_ms) && decode_signal(rq, SIGTERM, &signum))
+    else if (docker_stop_grace(rq, &grace_ms) && decode_signal(rq, SIGTERM, &signum))
         stop_with(rq, b.process, signum, grace_ms);
 }
 

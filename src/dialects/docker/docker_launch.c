@@ -147,6 +147,7 @@ void launch_begin(struct created *c, struct http_request *rq)
         c->starter->created = c;
     }
     c->state = CREATED_STARTING;
+    json_object_set_new(c->config, "id", json_string(c->id)); /* for docker_entry_of_event() */
     rc = docker_spec_init(&s, c->config, dk->hostname, &err);
     snprintf(key, sizeof key, "docker:%s", c->id);
     s.body.spec.idempotency_key = key;

@@ -16,10 +16,11 @@
 #define LIMIT_DOCKER_ENV_NOTE_BYTES (16 * 1024) /* variables, for the next worker */
 #define LIMIT_DOCKER_FILTER_VALUES 64           /* in one filter of a list */
 #define LIMIT_DOCKER_TOP 4096                   /* processes in one response */
-#define LIMIT_DOCKER_STATS 32 /* statistics in progress; each reads /proc every second */
-#define DOCKER_STATS_MS 1000  /* between two samples, as in Docker */
-#define DOCKER_SIZE_MS 200    /* wait for an old client's size before the start */
-#define DOCKER_STOP_MS 10000  /* between TERM and KILL, by default */
+#define LIMIT_DOCKER_STATS 32  /* statistics in progress; each reads /proc every second */
+#define LIMIT_DOCKER_EVENTS 64 /* streams of events; each is a cursor into the engine's log */
+#define DOCKER_STATS_MS 1000   /* between two samples, as in Docker */
+#define DOCKER_SIZE_MS 200     /* wait for an old client's size before the start */
+#define DOCKER_STOP_MS 10000   /* between TERM and KILL, by default */
 
 #define DOCKER_PADDED_HEAD_BYTES 8192 /* the buffer of Python's http.client */
 /* Output begins this long after the client's kernel has the head, for clients that lose what comes

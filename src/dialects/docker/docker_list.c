@@ -27,7 +27,8 @@ static bool listing_wants(const struct listing *l, const struct docker_entry *b)
         .exit_code = strcmp(docker_entry_status(b), "exited") == 0 ? docker_entry_exit_code(b) : -1,
     };
 
-    return (l->all || docker_entry_is_running(b)) && docker_filter_fits(l->filters, &s);
+    return (l->all || docker_entry_is_running(b)) &&
+           docker_filter_fits(DOCKER_FILTER_CONTAINERS, l->filters, &s);
 }
 
 /* Execs that are not running are not listed. */
@@ -58,7 +59,7 @@ void docker_list(struct http_request *rq)
     if (!docker_query_number(rq, "limit", "limit", INT32_MAX, &l.left))
         return;
     l.left = l.left > 0 ? l.left : -1;
-    l.filters = docker_filter_parse(http_query(rq, "filters"), &err);
+    l.filters = docker_filter_parse(DOCKER_FILTER_CONTAINERS, http_query(rq, "filters"), &err);
     if (l.filters == NULL) {
         docker_error(rq, &err);
         return;

@@ -120,6 +120,14 @@ struct created *docker_created_new(struct docker *dk, json_t *config, struct hf_
     return c;
 }
 
+struct created *docker_created_again(struct docker *dk, json_t *config, const char *id)
+{
+    struct created *c = created_add(dk, config);
+
+    snprintf(c->id, sizeof c->id, "%s", id);
+    return c;
+}
+
 /* --- the note ---------------------------------------------------------------------- */
 
 static json_t *item_of(const struct created *c)

@@ -35,6 +35,8 @@ struct created {
 
 /* Takes ownership of the config. NULL: err names the limit. */
 struct created *docker_created_new(struct docker *dk, json_t *config, struct hf_error *err);
+/* The next run of a container, under its id. Beyond the limits, since it is started at once. */
+struct created *docker_created_again(struct docker *dk, json_t *config, const char *id);
 /* No client may be listed with it any more. */
 void docker_created_remove(struct created *c);
 /* Something has changed that the next worker should know. */

@@ -41,7 +41,8 @@ static const char *reason_of(int status)
     }
 }
 
-static void send_status(struct http_request *rq, int status, const char *message)
+/* pod NULL: the error is not about one. */
+static void send_status(struct http_request *rq, int status, const char *message, const char *pod)
 {
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
@@ -53,6 +54,16 @@ static void send_status(struct http_request *rq, int status, const char *message
     json_kstr(&o, "status", "Failure");
     json_kstr(&o, "message", message);
     json_kstr(&o, "reason", reason_of(status));
+    if (pod != NULL || status == 429) {
+        json_kopen(&o, "details", '{');
+        if (pod != NULL) {
+            json_kstr(&o, "name", pod);
+            json_kstr(&o, "kind", "pods");
+        }
+        if (status == 429)
+            json_kint(&o, "retryAfterSeconds", 1);
+        json_close(&o, '}');
+    }
     json_kint(&o, "code", status);
     dialect_reply_send(rq, status, &o);
 }
@@ -65,19 +76,19 @@ void kube_refuse(struct http_request *rq, int status, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    send_status(rq, status, text);
+    send_status(rq, status, text, NULL);
 }
 
 static void kube_error(struct http_request *rq, const struct hf_error *err)
 {
     switch (err->code) {
     /* kubectl replaces the reason with its own text, "You must be logged in to the server". */
-    case HF_E_unauthorized: send_status(rq, 401, "Unauthorized"); return;
+    case HF_E_unauthorized: send_status(rq, 401, "Unauthorized", NULL); return;
     case HF_E_not_found:
-        send_status(rq, 404, "the server could not find the requested resource");
+        send_status(rq, 404, "the server could not find the requested resource", NULL);
         return;
-    case HF_E_upgrade_required: send_status(rq, 400, "Upgrade request required"); return;
-    default: send_status(rq, hf_code_status(err->code), err->detail); return;
+    case HF_E_upgrade_required: send_status(rq, 400, "Upgrade request required", NULL); return;
+    default: send_status(rq, hf_code_status(err->code), err->detail, NULL); return;
     }
 }
 
@@ -86,10 +97,12 @@ static void kube_error(struct http_request *rq, const struct hf_error *err)
 bool kube_is_pod(struct http_request *rq)
 {
     const char *name = http_param(rq, "name"), *first, *value;
+    char message[300];
     size_t i = 0;
 
+    snprintf(message, sizeof message, "pods \"%.253s\" not found", name);
     if (strcmp(name, KUBE_POD) != 0)
-        kube_refuse(rq, 404, "pods \"%.253s\" not found", name);
+        send_status(rq, 404, message, name);
     else if (http_query_raw(rq)[0] != '\0' && !http_query_each(rq, &i, &first, &value))
         kube_refuse(rq, 400, "the query is not well-formed, or has more than %d parameters",
                     QUERY_PAIRS_MAX);
@@ -121,7 +134,11 @@ bool kube_flag(const struct http_request *rq, const char *name)
 
 #define POD "/api/v1/namespaces/{ns}/pods/{name}"
 #define METRICS "/apis/metrics.k8s.io"
+#define AUTHORIZATION "/apis/authorization.k8s.io/v1"
+#define AUTHENTICATION "/apis/authentication.k8s.io/v1"
 #define GET(path, handler) BRACES(HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL)
+#define REVIEW(path, handler)                                                                      \
+    BRACES(HTTP_POST_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL)
 /* WebSocket clients use GET, SPDY clients POST. */
 #define UPGRADE(path, handler, role)                                                               \
     BRACES(HTTP_GET_M | HTTP_POST_M, path, handler, role,                                          \
@@ -145,6 +162,11 @@ static const struct route routes[] = {
     GET("/api/v1/pods", kube_pods),
     GET("/api/v1/namespaces/{ns}/pods", kube_pods),
     GET(POD, kube_pod),
+    GET(AUTHORIZATION, kube_authorization_resources),
+    GET(AUTHENTICATION, kube_authentication_resources),
+    REVIEW(AUTHORIZATION "/selfsubjectaccessreviews", kube_access_review),
+    REVIEW(AUTHORIZATION "/selfsubjectrulesreviews", kube_rules_review),
+    REVIEW(AUTHENTICATION "/selfsubjectreviews", kube_self_review),
     GET(METRICS, kube_metrics_group),
     GET(METRICS "/", kube_metrics_group),
     GET(METRICS "/v1beta1", kube_metrics_resources),

@@ -23,6 +23,7 @@ struct kube {
     char uid[KUBE_UID_BYTES]; /* of the pod; outlives the worker, as does the next member */
     int64_t created_ms;
     size_t metrics; /* requests in progress; kube_metrics.c */
+    size_t watches; /* the same; kube_watch.c */
 };
 
 static inline struct kube *kube_of(const struct http_request *rq)
@@ -46,6 +47,17 @@ bool kube_flag(const struct http_request *rq, const char *name);
  * replied. */
 int kube_selects_pod(struct http_request *rq);
 const char *kube_namespace(const struct http_request *rq);
+bool kube_wants_table(const struct http_request *rq);
+/* The members of the pod, and of a table with it or without. `k` and `ns` do not depend on a
+ * request. */
+void kube_write_pod(struct json_out *o, struct kube *k, const char *ns);
+void kube_write_table(struct json_out *o, struct kube *k, const char *ns, bool row, bool columns);
+/* kube_watch.c: the version of the pod as it is now. */
+uint64_t kube_version_now(struct kube *k);
+/* Replies with the changes of the pod. `pod`: what kube_selects_pod() said. */
+void kube_watch(struct http_request *rq, int pod);
+/* kube_review.c: the members of its groups in a list of groups. */
+void kube_review_write_groups(struct json_out *o);
 /* kube_metrics.c: the members of the group in a list of groups. */
 void kube_metrics_write_group(struct json_out *o);
 
@@ -57,6 +69,11 @@ void kube_version(struct http_request *rq);
 void kube_health(struct http_request *rq);
 void kube_pods(struct http_request *rq);
 void kube_pod(struct http_request *rq);
+void kube_access_review(struct http_request *rq);
+void kube_rules_review(struct http_request *rq);
+void kube_self_review(struct http_request *rq);
+void kube_authorization_resources(struct http_request *rq);
+void kube_authentication_resources(struct http_request *rq);
 void kube_metrics_group(struct http_request *rq);
 void kube_metrics_resources(struct http_request *rq);
 void kube_metrics_pods(struct http_request *rq);

@@ -42,6 +42,7 @@ void kube_api_groups(struct http_request *rq)
     json_open(&o, '{');
     kube_metrics_write_group(&o);
     json_close(&o, '}');
+    kube_review_write_groups(&o);
     json_close(&o, ']');
     dialect_reply_send(rq, 200, &o);
 }
@@ -51,7 +52,7 @@ struct resource {
 };
 
 static const struct resource resources[] = {
-    {"pods", "pod", "Pod", {"get", "list", NULL}},
+    {"pods", "pod", "Pod", {"get", "list", "watch", NULL}},
     {"pods/attach", "", "PodAttachOptions", {"create", "get", NULL}},
     {"pods/exec", "", "PodExecOptions", {"create", "get", NULL}},
     {"pods/log", "", "Pod", {"get", NULL}},

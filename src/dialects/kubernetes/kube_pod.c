@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube_pod.c - the pod as an object, in a list and in a table
+ * kube_pod.c - the pod as an object, in a list and in a table; kube_watch.c has its changes
  *
  * A list over all namespaces shows it in "default". Exited processes remain in it as long as the
  * daemon retains them, so that clients can get their logs by name. Layer: dialects.
@@ -42,14 +42,22 @@ const char *kube_namespace(const struct http_request *rq)
     return ns != NULL ? ns : "default";
 }
 
-static void write_metadata(struct json_out *o, const struct kube *k, const char *ns)
+static void write_version(struct json_out *o, struct kube *k)
+{
+    char version[24];
+
+    snprintf(version, sizeof version, "%llu", (unsigned long long)kube_version_now(k));
+    json_kstr(o, "resourceVersion", version);
+}
+
+static void write_metadata(struct json_out *o, struct kube *k, const char *ns)
 {
     json_key(o, "metadata");
     json_open(o, '{');
     json_kstr(o, "name", KUBE_POD);
     json_kstr(o, "namespace", ns);
     json_kstr(o, "uid", k->uid);
-    json_kstr(o, "resourceVersion", "1");
+    write_version(o, k);
     write_time(o, "creationTimestamp", k->created_ms);
     json_key(o, "annotations");
     json_open(o, '{');
@@ -208,7 +216,7 @@ static void write_status(struct json_out *o, struct kube *k)
     json_close(o, '}');
 }
 
-static void write_pod(struct json_out *o, struct kube *k, const char *ns)
+void kube_write_pod(struct json_out *o, struct kube *k, const char *ns)
 {
     json_kstr(o, "kind", "Pod");
     json_kstr(o, "apiVersion", "v1");
@@ -244,19 +252,22 @@ static void age_text(int64_t ms, char *out, size_t size)
         snprintf(out, size, "%lldd", s / 86400);
 }
 
-static void write_columns(struct json_out *o)
+#define WIDE 5 /* the first column that only `-o wide` shows */
+
+static void write_columns(struct json_out *o, bool all)
 {
-    static const char *const names[] = {"Name", "Ready", "Status", "Restarts", "Age"};
+    static const char *const names[] = {"Name", "Ready", "Status",         "Restarts",       "Age",
+                                        "IP",   "Node",  "Nominated Node", "Readiness Gates"};
 
     json_key(o, "columnDefinitions");
     json_open(o, '[');
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; all && i < sizeof names / sizeof *names; i++) {
         json_open(o, '{');
         json_kstr(o, "name", names[i]);
         json_kstr(o, "type", "string");
         json_kstr(o, "format", i == 0 ? "name" : "");
         json_kstr(o, "description", names[i]);
-        json_kint(o, "priority", 0);
+        json_kint(o, "priority", i >= WIDE);
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -292,6 +303,10 @@ static void write_row(struct json_out *o, struct kube *k, const char *ns)
     json_str(o, "Running");
     json_str(o, "0");
     json_str(o, age);
+    json_str(o, POD_IP);
+    json_str(o, NODE);
+    json_str(o, "<none>");
+    json_str(o, "<none>");
     json_close(o, ']');
     json_key(o, "object");
     json_open(o, '{');
@@ -302,27 +317,32 @@ static void write_row(struct json_out *o, struct kube *k, const char *ns)
     json_close(o, '}');
 }
 
+void kube_write_table(struct json_out *o, struct kube *k, const char *ns, bool row, bool columns)
+{
+    json_kstr(o, "kind", "Table");
+    json_kstr(o, "apiVersion", "meta.k8s.io/v1");
+    json_key(o, "metadata");
+    json_open(o, '{');
+    write_version(o, k);
+    json_close(o, '}');
+    write_columns(o, columns);
+    json_key(o, "rows");
+    json_open(o, '[');
+    if (row)
+        write_row(o, k, ns);
+    json_close(o, ']');
+}
+
 static void send_table(struct http_request *rq, bool row)
 {
     struct kube *k = kube_of(rq);
     struct json_out o = dialect_reply_open(&k->base);
 
-    json_kstr(&o, "kind", "Table");
-    json_kstr(&o, "apiVersion", "meta.k8s.io/v1");
-    json_key(&o, "metadata");
-    json_open(&o, '{');
-    json_kstr(&o, "resourceVersion", "1");
-    json_close(&o, '}');
-    write_columns(&o);
-    json_key(&o, "rows");
-    json_open(&o, '[');
-    if (row)
-        write_row(&o, k, kube_namespace(rq));
-    json_close(&o, ']');
+    kube_write_table(&o, k, kube_namespace(rq), row, true);
     dialect_reply_send(rq, 200, &o);
 }
 
-static bool wants_table(const struct http_request *rq)
+bool kube_wants_table(const struct http_request *rq)
 {
     const char *accept = http_header(rq, "Accept");
 
@@ -352,23 +372,20 @@ int kube_selects_pod(struct http_request *rq)
     return -1;
 }
 
-static bool is_watch(struct http_request *rq)
-{
-    if (!kube_flag(rq, "watch"))
-        return false;
-    kube_refuse(rq, 405, "watching is not supported: this pod always exists");
-    return true;
-}
-
 void kube_pods(struct http_request *rq)
 {
     struct kube *k = kube_of(rq);
     struct json_out o;
     int pod;
 
-    if (is_watch(rq) || (pod = kube_selects_pod(rq)) < 0)
+    pod = kube_selects_pod(rq);
+    if (pod < 0)
         return;
-    if (wants_table(rq)) {
+    if (kube_flag(rq, "watch")) {
+        kube_watch(rq, pod);
+        return;
+    }
+    if (kube_wants_table(rq)) {
         send_table(rq, pod > 0);
         return;
     }
@@ -377,13 +394,13 @@ void kube_pods(struct http_request *rq)
     json_kstr(&o, "apiVersion", "v1");
     json_key(&o, "metadata");
     json_open(&o, '{');
-    json_kstr(&o, "resourceVersion", "1");
+    write_version(&o, k);
     json_close(&o, '}');
     json_key(&o, "items");
     json_open(&o, '[');
     if (pod > 0) {
         json_open(&o, '{');
-        write_pod(&o, k, kube_namespace(rq));
+        kube_write_pod(&o, k, kube_namespace(rq));
         json_close(&o, '}');
     }
     json_close(&o, ']');
@@ -397,11 +414,11 @@ void kube_pod(struct http_request *rq)
 
     if (!kube_is_pod(rq))
         return;
-    if (wants_table(rq)) {
+    if (kube_wants_table(rq)) {
         send_table(rq, true);
         return;
     }
     o = dialect_reply_open(&k->base);
-    write_pod(&o, k, kube_namespace(rq));
+    kube_write_pod(&o, k, kube_namespace(rq));
     dialect_reply_send(rq, 200, &o);
 }

@@ -24,6 +24,11 @@
 #define KUBE_STREAMS_MS 30000         /* for all streams of one exec, as in the original */
 #define KUBE_LINGER_MS 1000           /* for the client to close an SPDY connection */
 #define KUBE_REPLAY_BYTES (64 * 1024) /* of output on attach, where there is no screen */
+/* Watches: in progress, their longest time, between two events of one, and between bookmarks. */
+#define LIMIT_KUBE_WATCHES 64
+#define LIMIT_KUBE_WATCH_S 1800
+#define KUBE_WATCH_MS 100
+#define KUBE_BOOKMARK_MS 60000
 /* `kubectl top`: requests in progress, containers in a reply, and the time between two samples. */
 #define LIMIT_KUBE_METRICS 16
 #define LIMIT_KUBE_MEASURED LIMIT_PROCESSES

@@ -90,38 +90,13 @@ void oc_write_pty(struct json_out *o, struct process *p, bool created)
 
 /* --- replies of both surfaces ---------------------------------------------------------- */
 
-/* The newer surface includes the location that its reply is about. */
-static void data_open(struct http_request *rq, struct json_out *o)
-{
-    char directory[PATH_MAX];
-
-    if (!oc_is_api(rq))
-        return;
-    json_open(o, '{');
-    json_kopen(o, "location", '{');
-    json_kstr(o, "directory", oc_directory(rq, directory));
-    json_kopen(o, "project", '{');
-    json_kstr(o, "id", "global");
-    json_kstr(o, "directory", "/");
-    json_close(o, '}');
-    json_close(o, '}');
-    json_key(o, "data");
-}
-
-static void data_send(struct http_request *rq, struct json_out *o)
-{
-    if (oc_is_api(rq))
-        json_close(o, '}');
-    oc_send(rq, o);
-}
-
 static void reply_pty(struct http_request *rq, struct process *p)
 {
     struct json_out o = oc_reply_open(rq);
 
-    data_open(rq, &o);
+    oc_data_open(rq, &o);
     oc_write_pty(&o, p, false);
-    data_send(rq, &o);
+    oc_data_send(rq, &o);
 }
 
 void oc_pty_list(struct http_request *rq)
@@ -132,7 +107,7 @@ void oc_pty_list(struct http_request *rq)
     struct process *p = NULL;
 
     oc_directory(rq, directory);
-    data_open(rq, &o);
+    oc_data_open(rq, &o);
     json_open(&o, '[');
     while ((p = engine_next(oc->base.engine, p)) != NULL) {
         struct process_view v;
@@ -142,7 +117,7 @@ void oc_pty_list(struct http_request *rq)
             oc_write_pty(&o, p, false);
     }
     json_close(&o, ']');
-    data_send(rq, &o);
+    oc_data_send(rq, &o);
 }
 
 void oc_pty_get(struct http_request *rq)
@@ -171,12 +146,12 @@ void oc_pty_token(struct http_request *rq)
     process_view(p, &v);
     oc_ticket_new(rq, v.id, ticket);
     o = oc_reply_open(rq);
-    data_open(rq, &o);
+    oc_data_open(rq, &o);
     json_open(&o, '{');
     json_kstr(&o, "ticket", ticket);
     json_kint(&o, "expires_in", OC_TICKET_MS / 1000);
     json_close(&o, '}');
-    data_send(rq, &o);
+    oc_data_send(rq, &o);
 }
 
 /* --- create --------------------------------------------------------------------------- */

@@ -219,6 +219,32 @@ const char *oc_workspace(const struct http_request *rq)
     return text != NULL ? text : "";
 }
 
+/* --- replies of both surfaces ----------------------------------------------------------- */
+
+void oc_data_open(struct http_request *rq, struct json_out *o)
+{
+    char directory[PATH_MAX];
+
+    if (!oc_is_api(rq))
+        return;
+    json_open(o, '{');
+    json_kopen(o, "location", '{');
+    json_kstr(o, "directory", oc_directory(rq, directory));
+    json_kopen(o, "project", '{');
+    json_kstr(o, "id", "global");
+    json_kstr(o, "directory", "/");
+    json_close(o, '}');
+    json_close(o, '}');
+    json_key(o, "data");
+}
+
+void oc_data_send(struct http_request *rq, struct json_out *o)
+{
+    if (oc_is_api(rq))
+        json_close(o, '}');
+    oc_send(rq, o);
+}
+
 /* --- PTYs and sessions -------------------------------------------------------------- */
 
 /* By the platform's id or by one of ours: references of other dialects work here too. */

@@ -67,6 +67,8 @@ static void paths(struct http_request *rq)
 /* --- routes ------------------------------------------------------------------------------- */
 
 #define GET(path, handler) BRACES(HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL)
+#define READ(path, handler, flags)                                                                 \
+    BRACES(HTTP_GET_M, path, handler, ROLE_OWN, ROUTE_ANY_QUERY | (flags), 0, NULL)
 #define ACT(method, path, handler, role)                                                           \
     BRACES(method, path, handler, role, ROUTE_ANY_QUERY, 0, NULL)
 
@@ -102,6 +104,15 @@ static const struct route routes[] = {
     ACT(HTTP_POST_M, "/instance/dispose", oc_dispose, ROLE_OWN),
     GET("/pty/shells", oc_shells),
     GET("/api/health", api_health),
+    READ("/file", oc_file_list, 0),
+    READ("/file/content", oc_file_content, 0),
+    GET("/file/status", empty_list),
+    READ("/find", oc_find_text, 0),
+    READ("/find/file", oc_find_files, 0),
+    GET("/find/symbol", oc_find_symbols),
+    READ("/api/fs/list", oc_fs_list, 0),
+    READ("/api/fs/read/", oc_fs_read, ROUTE_PREFIX),
+    READ("/api/fs/find", oc_find_files, 0),
     GET("/session", oc_session_list),
     GET("/session/", oc_session_list),
     ACT(HTTP_POST_M, "/session", oc_session_create, ROLE_OWN),

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "dialects/common/call.h"
 #include "dialects/common/dialect_base.h"
+#include "dialects/common/file_call.h"
 #include "engine/events.h"
 #include "engine/session/session.h"
 
@@ -71,6 +72,10 @@ void oc_tagged(struct http_request *rq, int status, const char *tag, const char 
 void oc_named(struct http_request *rq, int status, const char *name, const char *message,
               const char *kind);
 bool oc_is_api(const struct http_request *rq); /* the newer surface, /api/... */
+
+/* The newer surface includes the location that its reply is about. */
+void oc_data_open(struct http_request *rq, struct json_out *o);
+void oc_data_send(struct http_request *rq, struct json_out *o);
 
 /* Decoding. NULL or false: replied. */
 json_t *oc_body(struct http_request *rq, bool may_be_absent);
@@ -145,6 +150,21 @@ void oc_write_session(struct json_out *o, struct oc *oc, struct session *s);
 const char *oc_session_directory(const struct oc *oc, const struct session *s);
 bool oc_session_is_busy(const struct oc *oc, struct session *s);
 
+/* --- oc_file.c: the files of a directory ----------------------------------------------------- */
+struct oc_place {
+    char directory[PATH_MAX], path[PATH_MAX]; /* absolute, without "." and ".." */
+};
+/* False: replied that it leads out of the directory. */
+bool oc_place(struct http_request *rq, const char *path, struct oc_place *p);
+/* Where the part of a path begins that is below the directory. */
+int oc_place_below(const struct oc_place *p);
+const char *oc_query(struct http_request *rq, const char *name); /* NULL: replied */
+void oc_write_path(struct json_out *o, const struct file_entry *e, int below);
+void oc_write_entry(struct json_out *o, const struct file_entry *e, int below);
+void oc_entries_reply(struct http_request *rq, const struct file_results *r, int tag);
+void oc_file_failed(struct http_request *rq, const struct file_fault *f, int tag);
+const char *oc_mime(const char *path); /* oc_mime.c */
+
 /* --- handlers ------------------------------------------------------------------------------- */
 void oc_pty_list(struct http_request *rq);
 void oc_pty_create(struct http_request *rq);
@@ -168,5 +188,12 @@ void oc_session_messages(struct http_request *rq);
 void oc_session_message(struct http_request *rq);
 void oc_session_shell(struct http_request *rq);
 void oc_session_command(struct http_request *rq);
+void oc_file_list(struct http_request *rq);
+void oc_file_content(struct http_request *rq);
+void oc_fs_list(struct http_request *rq);
+void oc_fs_read(struct http_request *rq);
+void oc_find_text(struct http_request *rq);
+void oc_find_files(struct http_request *rq);
+void oc_find_symbols(struct http_request *rq);
 
 #endif

@@ -18,6 +18,11 @@
 #define OC_MESSAGE_BYTES (64 * 1024)        /* in events and in the list of messages */
 #define LIMIT_OC_MESSAGES_BYTES (8LL << 20) /* of all of them in one list; the newest are kept */
 #define OC_CHUNK_MS 100                     /* between two events of a command's output */
+#define LIMIT_OC_FILE_BYTES (8 << 20)       /* of a file that is read into JSON */
+#define OC_FIND_LINES 10                    /* of one search: as in the original */
+#define OC_FIND_PATHS 10                    /* the same, unless the client says how many */
+#define OC_FIND_API_PATHS 50                /* on the newer surface */
+#define LIMIT_OC_FIND_PATHS 200             /* as in the original */
 #define OC_HEARTBEAT_MS 10000
 #define OC_PTY_GRACE_MS 2000   /* between TERM and KILL for a PTY that is removed */
 #define OC_ABORT_GRACE_MS 3000 /* the same for a command */

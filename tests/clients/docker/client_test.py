@@ -48,6 +48,32 @@ class Containers(unittest.TestCase):
         finally:
             c.remove(force=True)
 
+    def test_a_container_has_an_image(self):
+        c = self.client.containers.run("team/app:2", ["sleep", "975"], detach=True)
+        try:
+            self.assertEqual(c.image.tags, ["team/app:2"])
+            self.assertEqual(self.client.images.get("team/app:2").id, c.image.id)
+            self.assertEqual(self.client.images.pull("team/other", tag="3").tags, ["team/other:3"])
+            with self.assertRaises(docker.errors.ImageNotFound):
+                self.client.images.get("unused")
+            self.assertIn(c.image.id, [i.id for i in self.client.images.list()])
+            self.assertEqual([i.tags for i in self.client.images.list(name="team/app")], [["team/app:2"]])
+        finally:
+            c.remove(force=True)
+
+    def test_events_and_a_restart(self):
+        c = self.client.containers.run("any", ["sleep", "976"], detach=True, name="restarted")
+        events = self.client.events(decode=True, since=1, filters={"container": "restarted"})
+        try:
+            self.assertEqual(next(events)["Action"], "start")
+            c.restart(timeout=1)
+            c.reload()
+            self.assertEqual(c.status, "running")
+            self.assertEqual([next(events)["Action"] for _ in range(3)], ["die", "destroy", "start"])
+        finally:
+            events.close()
+            c.remove(force=True)
+
     def test_a_terminal_begins_with_its_own_output(self):
         self.assertEqual(self.sandbox.exec_run(["echo", "hi"], tty=True, stdin=True).output, b"hi\r\n")
 

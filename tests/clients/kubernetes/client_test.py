@@ -51,6 +51,31 @@ class Kubernetes(unittest.TestCase):
             pods(field_selector="metadata.color=red")
         self.assertEqual(caught.exception.status, 400)
 
+    def test_the_pod_is_watched(self):
+        w = kubernetes.watch.Watch()
+        seen = []
+        for e in w.stream(self.core.list_namespaced_pod, NAMESPACE, timeout_seconds=60):
+            names = [c.name for c in e["object"].spec.containers]
+            seen.append(e["type"])
+            if len(seen) == 1:
+                before = set(names)
+                self.exec(["true"])
+            elif set(names) - before:
+                w.stop()
+        self.assertEqual((seen[0], set(seen[1:])), ("ADDED", {"MODIFIED"}))
+
+    def test_reviews_tell_what_the_token_may_and_who_it_is(self):
+        api = kubernetes.client.AuthorizationV1Api(self.core.api_client)
+        def may(verb, resource, part=None):
+            attributes = kubernetes.client.V1ResourceAttributes(namespace=NAMESPACE, verb=verb, resource=resource, subresource=part)
+            spec = kubernetes.client.V1SelfSubjectAccessReviewSpec(resource_attributes=attributes)
+            body = kubernetes.client.V1SelfSubjectAccessReview(api_version="authorization.k8s.io/v1", kind="SelfSubjectAccessReview", spec=spec)
+            return api.create_self_subject_access_review(body).status.allowed
+        self.assertEqual((may("create", "pods", "exec"), may("delete", "pods"), may("list", "secrets")), (True, False, False))
+        me = kubernetes.client.AuthenticationV1Api(self.core.api_client).create_self_subject_review(
+            kubernetes.client.V1SelfSubjectReview(api_version="authentication.k8s.io/v1", kind="SelfSubjectReview"))
+        self.assertEqual(me.status.user_info.username, "holdfast:own")
+
     def test_exec_returns_all_output(self):
         self.assertEqual(self.exec(["sh", "-c", "echo out"]), "out\n")
         self.assertEqual(self.exec(["seq", "200000"]), LONG)

@@ -42,7 +42,8 @@ withDaemon('kubernetes: faults', {}, (d) => {
         await refused('GET', '/api/v1/services', {}, 404, 'NotFound');
         await refused('GET', '/api/v1/namespaces/default/pods/x', {}, 404, 'NotFound');
         await refused('DELETE', POD, {}, 405, 'MethodNotAllowed');
-        await refused('GET', '/api/v1/pods?watch=true', {}, 405, 'MethodNotAllowed');
+        await refused('GET', '/api/v1/pods?watch=true&resourceVersion=x', {}, 400, 'BadRequest');
+        await refused('GET', '/api/v1/pods?watch=true&timeoutSeconds=-1', {}, 400, 'BadRequest');
         await refused('POST', `${POD}/exec`, { body: 'x', headers: { Connection: 'Upgrade', Upgrade: 'SPDY/3.1' } }, 400, 'BadRequest');
         await refused('GET', `${POD}/exec?command=true&stdout=true`, {}, 400, 'BadRequest');
         await refused('GET', `${POD}/log?%zz`, {}, 400, 'BadRequest');

@@ -163,15 +163,41 @@ TEST(words_mean_what_they_mean_to_docker)
     EXPECT(docker_decode_keys(&keys, "ctrl-", NULL) < 0);
 }
 
-static bool fits(const char *filters, const struct docker_subject *s)
+static bool fits_as(enum docker_filter_kind kind, const char *filters,
+                    const struct docker_subject *s)
 {
     struct hf_error err = {0};
-    json_t *f = docker_filter_parse(filters, &err);
-    bool yes = f != NULL && docker_filter_fits(f, s);
+    json_t *f = docker_filter_parse(kind, filters, &err);
+    bool yes = f != NULL && docker_filter_fits(kind, f, s);
 
     EXPECT(f != NULL);
     json_decref(f);
     return yes;
+}
+
+static bool fits(const char *filters, const struct docker_subject *s)
+{
+    return fits_as(DOCKER_FILTER_CONTAINERS, filters, s);
+}
+
+TEST(filters_of_images_and_events_choose)
+{
+    const struct docker_subject s = {
+        .id = "abc123", .name = "web-1", .image = "host:5/team/app:2", .action = "die"};
+    const enum docker_filter_kind images = DOCKER_FILTER_IMAGES, events = DOCKER_FILTER_EVENTS;
+
+    EXPECT(fits_as(images, "{\"reference\":[\"host:5/team/app\"]}", &s));
+    EXPECT(fits_as(images, "{\"reference\":[\"host:5/*/app:2\"]}", &s));
+    EXPECT(!fits_as(images, "{\"reference\":[\"host:5/*\"]}", &s));
+    EXPECT(!fits_as(images, "{\"dangling\":[\"true\"]}", &s));
+    EXPECT(fits_as(images, "{\"dangling\":{\"false\":true}}", &s));
+    EXPECT(fits_as(events, "{\"container\":[\"web-1\"],\"event\":[\"die\"]}", &s));
+    EXPECT(fits_as(events, "{\"container\":[\"abc\"],\"image\":[\"host:5/team/app\"]}", &s));
+    EXPECT(!fits_as(events, "{\"container\":[\"web\"]}", &s));
+    EXPECT(!fits_as(events, "{\"container\":[\"\"]}", &s));
+    EXPECT(!fits_as(events, "{\"image\":[\"host:5/team\"]}", &s));
+    EXPECT(!fits_as(events, "{\"event\":[\"start\"]}", &s));
+    EXPECT(!fits_as(events, "{\"type\":[\"image\"]}", &s));
 }
 
 TEST(filters_choose)
@@ -204,7 +230,7 @@ TEST(filters_choose)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hf_error err = {0};
 
-        EXPECT(docker_filter_parse(bad[i], &err) == NULL);
+        EXPECT(docker_filter_parse(DOCKER_FILTER_CONTAINERS, bad[i], &err) == NULL);
         EXPECT(err.code != HF_OK);
     }
     json_decref(labels);
