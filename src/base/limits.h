@@ -117,6 +117,11 @@
 #define LIMIT_CLIENT_REPLY_BYTES (64 << 20)   /* a response buffered whole: a list, a screen */
 #define LIMIT_CLIENT_INPUT_BYTES (256 * 1024) /* typed or piped, not yet accepted by the daemon */
 #define LIMIT_CLIENT_EVENT_BYTES (4 << 20)    /* one server-sent event */
+/* One message on the standard input of `holdfast mcp`: more than the daemon accepts, so that the
+ * daemon's error is the reply and names the limit that matters. */
+#define LIMIT_CLIENT_MCP_LINE_BYTES (4 << 20)
+#define LIMIT_CLIENT_MCP_CALLS 256           /* its messages without a reply: a connection each */
+#define LIMIT_CLIENT_MCP_OUT_BYTES (1 << 20) /* not yet read by its client: reads no more replies */
 
 /* --- engine --- */
 #define LIMIT_PROCESSES 1024      /* running */

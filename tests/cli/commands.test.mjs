@@ -14,7 +14,7 @@ import { binary, daemonFor, releaseBinary, withDaemon } from '../lib/daemon.mjs'
 
 const COMMANDS = [
     'run', 'sh', 'attach', 'ps', 'logs', 'send', 'signal', 'kill', 'rm', 'wait', 'resize',
-    'screen', 'watch', 'events', 'record', 'share', 'open', 'cp', 'session', 'info', 'token', 'upgrade', 'completion',
+    'screen', 'watch', 'events', 'record', 'share', 'open', 'cp', 'session', 'mcp', 'info', 'token', 'upgrade', 'completion',
 ];
 
 test('help names every command, and every command has its own', async () => {

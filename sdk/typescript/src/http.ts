@@ -91,6 +91,16 @@ export class HttpClient {
         return ['holdfast.v1', ...(this.token ? [`holdfast.bearer.${base64Url(this.token)}`] : [])];
     }
 
+    /** Those of every request, with the token. */
+    get headers(): Record<string, string> {
+        return this.#headers;
+    }
+
+    /** One request without a retry; a response of any status but an error is returned, also that of an upgrade. */
+    fetchOnce(method: string, path: string, options: RequestOptions): Promise<Response> {
+        return this.#once(method, path, options);
+    }
+
     /** Returns a successful response; throws otherwise. */
     async request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
         const repeat = options.repeat ?? (method === 'GET' || method === 'HEAD');
@@ -114,7 +124,7 @@ export class HttpClient {
             // Without `duplex`, Node's fetch refuses a stream as the body.
             const half = body instanceof ReadableStream ? { duplex: 'half' } : {};
             answer = await this.#fetch(this.url(path, o.query), { method, headers, body, signal: o.signal, ...half } as RequestInit);
-            if (answer.ok) return answer;
+            if (answer.ok || answer.status === 101) return answer;
             throw errorOfAnswer(answer.status, await answer.text());
         } catch (err) {
             if (err instanceof HoldfastError || isAbort(err, o.signal)) throw err;

@@ -15,7 +15,10 @@ export type {
     SessionStatus,
     StartOptions,
     TerminalOptions,
+    TerminalRequestOptions,
 } from './sandbox.js';
+export type { ForwardOptions } from './forward.js';
+export type { UpgradeRequest, UpgradeSocket } from './forward_node.js';
 export { Files } from './files.js';
 export type {
     ArchiveFormat,

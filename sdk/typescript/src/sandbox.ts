@@ -7,6 +7,8 @@ import { backoffDelay, sleep } from './backoff.js';
 import { type Camel, camelize } from './camel.js';
 import { ConnectionError, HoldfastError } from './errors.js';
 import { Files } from './files.js';
+import { type ForwardOptions, forwardRequest, processOf } from './forward.js';
+import { forwardUpgrade, type UpgradeRequest, type UpgradeSocket } from './forward_node.js';
 import { type ClientOptions, HttpClient } from './http.js';
 import { type CallOptions, Process, Terminal } from './process.js';
 import { run, type RunOptions, type RunResult, start, type StartOptions } from './run.js';
@@ -64,11 +66,42 @@ async function* pages(http: HttpClient, { signal, sessionId, ...filters }: ListO
     } while (after && left > 0);
 }
 
-export class Terminals {
+/** What terminal(request) needs: a process, or the tag of a terminal that is started unless it runs. */
+export type TerminalRequestOptions = ForwardOptions & TerminalOptions;
+
+/** An object that can be called: the constructor returns a function, and what a subclass adds is added to it. */
+class Callable {
+    constructor(call: (...args: never[]) => unknown) {
+        return Object.setPrototypeOf(call, new.target.prototype) as Callable;
+    }
+}
+
+export interface Terminals {
+    /**
+     * Passes a browser's WebSocket upgrade on to a terminal; the token stays here. For servers that turn a Request into a
+     * Response: Workers and Deno, others with `upgrade`. Check who is asking before you call it.
+     */
+    (request: Request, options: TerminalRequestOptions): Promise<Response>;
+}
+
+export class Terminals extends Callable {
     readonly #http: HttpClient;
 
     constructor(http: HttpClient) {
+        super((request: Request, options: TerminalRequestOptions) => forwardRequest(http, request, options, () => this.#find(options)));
         this.#http = http;
+    }
+
+    /**
+     * The same for the `upgrade` event of a server of Node's `http` module. Resolves with true when the browser is
+     * connected, and with false when it was refused or has left; the response has been sent then.
+     */
+    upgrade(req: UpgradeRequest, socket: UpgradeSocket, head: Uint8Array, options: TerminalRequestOptions): Promise<boolean> {
+        return forwardUpgrade(this.#http, req, socket, head, options, () => this.#find(options));
+    }
+
+    #find({ process, mode, name, origins, upgrade, ...create }: TerminalRequestOptions): Promise<string> {
+        return processOf(this.#http, { process, tag: create.tag }, () => this.create(create));
     }
 
     /** Starts a program in a new terminal. */

@@ -40,8 +40,8 @@ void fetch_write_head(struct buf *out, const struct daemon_address *p,
     buf_puts(out, "User-Agent: holdfast/" HF_VERSION "\r\n");
 }
 
-static int send_request(struct client_conn *w, const struct daemon_address *p,
-                        const struct fetch_request *request)
+static int queue_request(struct client_conn *w, const struct daemon_address *p,
+                         const struct fetch_request *request)
 {
     struct buf head = {0};
     bool has_body = request->body != NULL || strcmp(request->method, "POST") == 0;
@@ -59,6 +59,14 @@ static int send_request(struct client_conn *w, const struct daemon_address *p,
     buf_wipe(&head);
     if (rc == 0 && request->body_len > 0)
         rc = client_conn_put(w, request->body, request->body_len);
+    return rc;
+}
+
+static int send_request(struct client_conn *w, const struct daemon_address *p,
+                        const struct fetch_request *request)
+{
+    int rc = queue_request(w, p, request);
+
     /* A daemon that rejects early may have closed its side; its response can still be read. */
     if (rc == 0)
         rc = client_conn_flush_all(w, SEND_MS);
@@ -119,14 +127,34 @@ static int read_head(struct fetch_stream *s, const struct daemon_address *p, int
     return rc;
 }
 
+static int dial(struct fetch_stream *s, const struct daemon_address *p,
+                const struct fetch_request *request, struct hf_error *err)
+{
+    *s = (struct fetch_stream){.wire.fd = -1};
+    fetch_expect(&s->response, strcmp(request->method, "HEAD") == 0);
+    return client_conn_open(&s->wire, p, FETCH_DIAL_MS, err);
+}
+
+int fetch_queue(struct fetch_stream *s, const struct daemon_address *p,
+                const struct fetch_request *request, struct hf_error *err)
+{
+    int rc = dial(s, p, request, err);
+
+    if (rc < 0)
+        return rc;
+    rc = queue_request(&s->wire, p, request);
+    if (rc < 0) {
+        rc = no_response(p, rc, err);
+        fetch_close(s);
+    }
+    return rc;
+}
+
 int fetch_open(struct fetch_stream *s, const struct daemon_address *p,
                const struct fetch_request *request, struct hf_error *err)
 {
-    int rc;
+    int rc = dial(s, p, request, err);
 
-    *s = (struct fetch_stream){.wire.fd = -1};
-    fetch_expect(&s->response, strcmp(request->method, "HEAD") == 0);
-    rc = client_conn_open(&s->wire, p, FETCH_DIAL_MS, err);
     if (rc < 0)
         return rc;
     return read_head(s, p, send_request(&s->wire, p, request), err);

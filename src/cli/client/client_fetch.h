@@ -3,7 +3,8 @@
  * client_fetch.h - requests to the daemon, one connection each
  *
  * fetch_call() sends a request and reads the whole response; fetch_open() and fetch_next() read a
- * long one in pieces; fetch_send() writes a long body. Layer: cli.
+ * long one in pieces; fetch_send() writes a long body; fetch_queue() is for callers with a poll
+ * loop. Layer: cli.
  */
 #ifndef HF_CLI_CLIENT_CLIENT_FETCH_H
 #define HF_CLI_CLIENT_CLIENT_FETCH_H
@@ -21,7 +22,7 @@ struct fetch_request {
     size_t body_len;
     const char *type;   /* of the body; NULL: application/json */
     const char *accept; /* NULL: anything */
-    const char *header; /* an extra "Name: value"; NULL: none */
+    const char *header; /* more headers, "Name: value" with CR LF between them; NULL: none */
 };
 
 struct fetch_reply {
@@ -48,6 +49,10 @@ void fetch_reply_fini(struct fetch_reply *r);
 /* Reads the head of the response: returns its status, or -errno and err. */
 int fetch_open(struct fetch_stream *s, const struct daemon_address *p,
                const struct fetch_request *request, struct hf_error *err);
+/* Connects and queues the request without waiting for more: the caller flushes s->wire, and reads
+ * the response with fetch_event() from its head on. 0, or -errno and err. */
+int fetch_queue(struct fetch_stream *s, const struct daemon_address *p,
+                const struct fetch_request *request, struct hf_error *err);
 /* The next event of the response, reading as needed within timeout_ms (-1: forever); -ETIMEDOUT,
  * -errno. The end of the connection is HTTP1_DONE or -ECONNRESET. */
 int fetch_event(struct fetch_stream *s, int timeout_ms);

@@ -66,7 +66,8 @@ struct client_call {
 extern const struct command run_command, attach_command, watch_command, ps_command, logs_command,
     send_command, signal_command, kill_command, rm_command, wait_command, resize_command,
     screen_command, events_command, record_command, share_command, open_command, cp_command,
-    session_command, info_command, token_command, upgrade_command, completion_command, sh_command;
+    session_command, info_command, token_command, upgrade_command, completion_command, sh_command,
+    mcp_command;
 
 extern const struct command *const client_commands[]; /* ends with NULL */
 extern const struct opt commands_common_opts[];

@@ -16,12 +16,11 @@
 #include "cli/client/client_print.h"
 
 const struct command *const client_commands[] = {
-    &run_command,   &sh_command,      &attach_command,     &ps_command,
-    &logs_command,  &send_command,    &signal_command,     &kill_command,
-    &rm_command,    &wait_command,    &resize_command,     &screen_command,
-    &watch_command, &events_command,  &record_command,     &share_command,
-    &open_command,  &cp_command,      &session_command,    &info_command,
-    &token_command, &upgrade_command, &completion_command, NULL,
+    &run_command,    &sh_command,     &attach_command,  &ps_command,         &logs_command,
+    &send_command,   &signal_command, &kill_command,    &rm_command,         &wait_command,
+    &resize_command, &screen_command, &watch_command,   &events_command,     &record_command,
+    &share_command,  &open_command,   &cp_command,      &session_command,    &mcp_command,
+    &info_command,   &token_command,  &upgrade_command, &completion_command, NULL,
 };
 
 #define OPT_ARGS struct client_call

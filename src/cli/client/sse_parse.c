@@ -61,7 +61,7 @@ static void finish_line(struct sse_parse *e)
 
 void sse_parse_feed(struct sse_parse *e, const char *bytes, size_t len)
 {
-    size_t i;
+    size_t i, max = e->max_bytes != 0 ? e->max_bytes : LIMIT_CLIENT_EVENT_BYTES;
 
     for (i = 0; i < len && !e->failed; i++) {
         char c = bytes[i];
@@ -75,7 +75,7 @@ void sse_parse_feed(struct sse_parse *e, const char *bytes, size_t len)
             finish_line(e);
         else
             buf_putc(&e->line, c);
-        e->failed = e->line.len + e->data.len > LIMIT_CLIENT_EVENT_BYTES;
+        e->failed = e->line.len + e->data.len > max;
     }
 }
 

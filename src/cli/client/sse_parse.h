@@ -15,7 +15,8 @@
 struct sse_parse {
     struct buf line, name, data, id;
     bool has_data, after_cr;
-    bool failed; /* an event larger than LIMIT_CLIENT_EVENT_BYTES */
+    size_t max_bytes; /* of one event; 0: LIMIT_CLIENT_EVENT_BYTES */
+    bool failed;      /* an event was larger */
     /* One event; the strings are valid until the next byte is fed. */
     void (*on_event)(void *arg, const char *name, const char *data, const char *id);
     void *arg;

@@ -8,7 +8,10 @@
 
 static void mcp_init(struct dialect_base *b)
 {
-    list_init(&((struct mcp *)b)->sessions);
+    struct mcp *m = (struct mcp *)b;
+
+    list_init(&m->sessions);
+    list_init(&m->starting);
 }
 
 static void mcp_fini(struct dialect_base *b)

@@ -16,6 +16,7 @@ struct mcp {
     struct dialect_base base; /* its scratch buffer has the message being written */
     json_t *tools;            /* tools_describe(); NULL until first requested */
     struct list sessions;     /* struct mcp_session, least recently used first */
+    struct list starting;     /* struct mcp_tool_run with an Idempotency-Key, not started yet */
     size_t call_count;        /* calls that wait, of LIMIT_MCP_CALLS */
     struct timer *expiry;     /* of the least recently used session; NULL: there was none yet */
     struct buf text;          /* free between handlers: the text for people in that message */

@@ -4,10 +4,14 @@
  *
  * An internal viewer reads the output; it pauses the process rather than miss a byte. Head and tail
  * are collected as output arrives. Cancelling the call terminates the command. A client that
- * disconnects leaves it running: after a network failure, the client finds it in the list. Layer:
- * dialects.
+ * disconnects leaves it running: after a network failure, the client finds it in the list, or
+ * repeats its request with the same Idempotency-Key. Layer: dialects.
  */
+#include <string.h>
+
 #include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/common/idempotency.h"
 #include "dialects/mcp/mcp_tool_spawn.h"
 #include "dialects/mcp/mcp_tools.h"
 #include "engine/stream/viewer.h"
@@ -20,6 +24,8 @@ struct mcp_tool_run {
     struct timer *yield; /* NULL: to the end, or not started yet */
     int64_t yield_ms;    /* -1: to the end */
     bool waits;          /* run_command */
+    struct list link;    /* mcp.starting, while the process is being started with a key */
+    char *key;           /* NULL: none */
 };
 
 static void run_release(struct call *c)
@@ -30,6 +36,8 @@ static void run_release(struct call *c)
     process_unref(r->process);
     headtail_fini(&r->output);
     timer_close(r->yield);
+    list_remove(&r->link);
+    free(r->key);
     mcp_call_release(c);
 }
 
@@ -123,8 +131,20 @@ static void start_reply(struct mcp_call *c, struct process *p)
     json_kstr(&o, "process_id", v.id);
     json_key(&o, "process");
     process_write_json(p, &o);
-    buf_printf(&mcp_call_mcp(c)->text, "[%s is running, pid %d]", v.id, (int)v.pid);
+    if (v.running)
+        buf_printf(&mcp_call_mcp(c)->text, "[%s is running, pid %d]", v.id, (int)v.pid);
+    else
+        tool_put_state(&mcp_call_mcp(c)->text, &v);
     tool_send(c, &o);
+}
+
+/* The process runs, now or since an earlier request with the same key. */
+static int run_started(struct mcp_tool_run *r, struct process *p, struct hf_error *err)
+{
+    if (r->waits)
+        return run_begin_waiting(r, p, err);
+    start_reply(&r->call, p);
+    return 0;
 }
 
 static void run_on_spawned(void *arg, struct process *p, const struct hf_error *why)
@@ -132,43 +152,87 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
     struct mcp_tool_run *r = arg;
     struct hf_error err = {0};
 
+    list_remove(&r->link); /* from now on the engine finds it by its key */
     if (p == NULL) {
         tool_fail(&r->call, why);
     } else if (r->call.exchange == NULL) {
         if (r->call.cancelled)
             process_terminate(p, -1, "api", NULL, NULL);
         call_end(&r->call.call);
-    } else if (!r->waits) {
-        start_reply(&r->call, p);
-    } else if (run_begin_waiting(r, p, &err) < 0) {
+    } else if (run_started(r, p, &err) < 0) {
         process_terminate(p, -1, "api", NULL, NULL);
         tool_fail(&r->call, &err);
     }
 }
 
-static int run_begin(struct mcp_call *c, const struct tool_spawn *t, bool waits,
-                     struct hf_error *err)
+static bool is_starting(const struct mcp *m, const char *key)
 {
-    struct mcp_tool_run *r = mcp_call_begin(c, &starting_kind, sizeof *r, err);
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, (struct list *)&m->starting) {
+        if (strcmp(list_entry(it, struct mcp_tool_run, link)->key, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* 1: the process that the key names; 0: there is none; negative: err. */
+static int find_started(struct mcp_call *c, const struct idempotency *again, struct process **p,
+                        struct hf_error *err)
+{
+    int rc = idempotency_find(again, c->call.base->engine, p, err);
+
+    if (rc == 0 && again->key != NULL && is_starting(mcp_call_mcp(c), again->key))
+        return hf_fail(err, HF_E_idempotency_conflict,
+                       "a request with this Idempotency-Key is starting its process; try again");
+    return rc;
+}
+
+static int run_begin(struct mcp_call *c, struct tool_spawn *t, const struct idempotency *again,
+                     bool waits, struct hf_error *err)
+{
+    struct process *p = NULL;
+    int found = find_started(c, again, &p, err);
+    struct mcp_tool_run *r = found < 0 ? NULL : mcp_call_begin(c, &starting_kind, sizeof *r, err);
 
     if (r == NULL)
         return -1;
     r->waits = waits;
     r->yield_ms = t->yield_ms;
+    list_init(&r->link);
     headtail_init(&r->output, (size_t)t->request.max_output_bytes);
-    if (engine_spawn(c->call.base->engine, &t->request.spec, run_on_spawned, r, err) == 0)
+    if (p == NULL && again->key != NULL) {
+        r->key = hf_xstrdup(again->key);
+        list_append(&mcp_call_mcp(c)->starting, &r->link);
+        t->request.spec.idempotency_key = again->key;
+        t->request.spec.request_hash = again->hash;
+    }
+    if (p != NULL
+            ? run_started(r, p, err) == 0
+            : engine_spawn(c->call.base->engine, &t->request.spec, run_on_spawned, r, err) == 0)
         return 0;
     call_end(&r->call.call);
     return -1;
 }
 
+/* A batch has one key and several requests, so it is ignored there. */
+static int decode_key(const struct mcp_call *c, struct idempotency *again, struct hf_error *err)
+{
+    *again = (struct idempotency){0};
+    if (c->exchange->batch || c->exchange->call.rq == NULL)
+        return 0;
+    return idempotency_decode(again, c->exchange->call.rq, err);
+}
+
 static void decode_and_begin(struct mcp_call *c, const json_t *arguments, bool waits)
 {
     struct tool_spawn t = {0};
+    struct idempotency again;
     struct hf_error err = {0};
 
-    if (dialect_check_open(c->call.base, &err) < 0 ||
-        tool_spawn_decode(&t, arguments, waits, &err) < 0 || run_begin(c, &t, waits, &err) < 0)
+    if (dialect_check_open(c->call.base, &err) < 0 || decode_key(c, &again, &err) < 0 ||
+        tool_spawn_decode(&t, arguments, waits, &err) < 0 ||
+        run_begin(c, &t, &again, waits, &err) < 0)
         tool_fail(c, &err);
     tool_spawn_fini(&t);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MCP clients from PyPI, unchanged: mcp with and without a session, and fastmcp. The environment
-says where the daemon is. The last class kills the worker."""
+"""The MCP clients from PyPI, unchanged: mcp with and without a session, and fastmcp, over HTTP and by
+`holdfast mcp`. The environment says where the daemon is. The last class kills the worker."""
 
 import asyncio
 import os
@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 import httpx2
 from fastmcp import Client as FastClient
-from fastmcp.client.transports import StreamableHttpTransport
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from fastmcp.exceptions import ToolError
-from mcp import Client, MCPError
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 URL = os.environ["MCP_URL"]
@@ -39,6 +39,18 @@ async def of_mcp(mode, token=None):
     async with httpx2.AsyncClient(headers=headers(token), timeout=HANGS_S) as http:
         async with Client(streamable_http_client(URL, http_client=http), mode=mode) as client:
             yield client
+
+
+def relay_env(token=None):
+    asan = {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}
+    return {**asan, "HOLDFAST_URL": URL.removesuffix("/mcp"), "HOLDFAST_TOKEN": token or os.environ["TOKEN"]}
+
+
+@asynccontextmanager
+async def by_stdio(mode, token=None):
+    relay = StdioServerParameters(command=os.environ["HOLDFAST"], args=["mcp"], env=relay_env(token))
+    async with Client(stdio_client(relay), mode=mode) as client:
+        yield client
 
 
 def of_fastmcp(token=None):
@@ -186,6 +198,33 @@ class Fast(Calls, unittest.IsolatedAsyncioTestCase):
                 await client.call_tool("stop", {"process_id": "proc_none"})
             run = await client.call_tool("run_command", {"command": "echo hi"})
             self.assertEqual(run.structured_content["output"], "hi\n")
+
+
+class StdioWithSession(Calls, unittest.IsolatedAsyncioTestCase):
+    """mcp by `holdfast mcp`."""
+
+    def connect(self, token=None):
+        return by_stdio("legacy", token)
+
+
+class StdioWithoutSession(Calls, unittest.IsolatedAsyncioTestCase):
+    def connect(self, token=None):
+        return by_stdio("auto", token)
+
+    async def test_the_revision(self):
+        async with self.connect() as client:
+            self.assertEqual(client.protocol_version, "2026-07-28")
+
+
+class StdioFast(Calls, unittest.IsolatedAsyncioTestCase):
+    def connect(self, token=None):
+        return FastClient(StdioTransport(os.environ["HOLDFAST"], ["mcp"], env=relay_env(token), keep_alive=False))
+
+    async def names(self, client):
+        return [t.name for t in await client.list_tools()]
+
+    async def raw(self, client, name, arguments):
+        return Answer(await client.call_tool_mcp(name, arguments))
 
 
 class ZWorkerKilled(unittest.IsolatedAsyncioTestCase):

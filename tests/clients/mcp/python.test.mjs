@@ -2,7 +2,7 @@
 // The MCP clients from PyPI, mcp and fastmcp, against the real binary: the tests are in client_test.py.
 
 import path from 'node:path';
-import { withDaemon } from '../../lib/daemon.mjs';
+import { binary, withDaemon } from '../../lib/daemon.mjs';
 import { pythonTests } from '../../lib/languages.mjs';
 import { it } from '../../lib/test.mjs';
 
@@ -10,6 +10,7 @@ withDaemon('mcp: Python', {}, (d) => {
     it('tools, sessions, prompts, errors and stress with mcp and fastmcp', () =>
         pythonTests(path.join(import.meta.dirname, 'client_test.py'), {
             HOME: d.dir,
+            HOLDFAST: binary(),
             MCP_URL: `${d.url}/mcp`,
             TOKEN: d.token,
             WATCH_TOKEN: d.tokens.watch,

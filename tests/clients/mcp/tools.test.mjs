@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
-import { call, callFails, withClient } from '../../lib/mcp.mjs';
+import { ACCEPT, call, callFails, open, post, request, withClient } from '../../lib/mcp.mjs';
 
 const TOOLS = [
     'run_command',
@@ -38,6 +38,26 @@ withDaemon('mcp tools', { args: ['--journal-bytes', '65536'] }, (d) => {
             await c.ping();
         }),
     );
+
+    it('an Idempotency-Key finds the process that the first request started', async () => {
+        const session = await open(d);
+        const send = async (key, args, tool = 'run_command') => {
+            const body = request(1, 'tools/call', { name: tool, arguments: args });
+            return (await post(d, body, { session, headers: { 'Content-Type': 'application/json', Accept: ACCEPT, 'Mcp-Session-Id': session, 'Idempotency-Key': key } })).json.result;
+        };
+        const first = await send('k1', { command: 'echo $$; exit 4' });
+        assert.deepEqual(await send('k1', { command: 'echo $$; exit 4' }), first);
+        assert.match((await send('k1', { command: 'true' })).content[0].text, /^idempotency_conflict: /);
+        assert.match((await send('bad key', { command: 'true' })).content[0].text, /^bad_value: /);
+        const started = await send('k2', { command: 'cat' }, 'start_process');
+        const again = await send('k2', { command: 'cat' }, 'start_process');
+        assert.equal(again.structuredContent.process_id, started.structuredContent.process_id);
+        const both = await Promise.all([1, 2].map(() => send('k3', { command: 'echo once' })));
+        const ids = both.filter((r) => !r.isError).map((r) => r.structuredContent.process_id);
+        assert.equal(new Set(ids).size, 1);
+        for (const r of both) if (r.isError) assert.match(r.content[0].text, /^idempotency_conflict: .*try again/);
+        await d.remove(started.structuredContent.process_id);
+    });
 
     it(
         'lists every tool with schemas and hints',

@@ -8,23 +8,19 @@
  */
 #include <stdio.h>
 
-#include "base/crypto.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "dialects/common/idempotency.h"
 #include "dialects/common/spawn_decode.h"
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_decode.h"
 #include "dialects/native/native_handlers.h"
-
-#define KEY_MAX 255
-#define HASH_LEN 64
 
 struct create {
     struct call call;
     struct list link; /* in native.spawning, or in a leader's followers */
     struct list followers;
     char *key;
-    char hash[HASH_LEN + 1];
+    char hash[IDEMPOTENCY_HASH_LEN + 1];
 };
 
 static void create_release(struct call *call)
@@ -41,15 +37,14 @@ static void create_release(struct call *call)
  * process keeps running. */
 static const struct call_kind create_kind = {.stays = true, .release = create_release};
 
-static struct create *create_new(struct http_request *rq, const char *key, const char *hash)
+static struct create *create_new(struct http_request *rq, const struct idempotency *again)
 {
     struct create *c = call_begin(rq, &create_kind, sizeof *c);
 
     list_init(&c->link);
     list_init(&c->followers);
-    c->key = hf_xstrdup(key);
-    if (hash != NULL)
-        memcpy(c->hash, hash, sizeof c->hash);
+    c->key = hf_xstrdup(again->key);
+    memcpy(c->hash, again->hash, sizeof c->hash);
     return c;
 }
 
@@ -102,68 +97,34 @@ static struct create *find_spawning(struct native *n, const char *key)
     return NULL;
 }
 
-static int conflict(struct hf_error *err)
-{
-    return hf_fail(err, HF_E_idempotency_conflict,
-                   "this Idempotency-Key was used with another body; use a new key");
-}
-
 /*
  * Checks whether the key is known. 1: replied, or a reply will follow. 0: the key is new. Negative:
  * err.
  */
-static int create_replay(struct http_request *rq, const char *key, const char *hash,
+static int create_replay(struct http_request *rq, const struct idempotency *again,
                          struct hf_error *err)
 {
     struct native *n = native_of(rq);
-    struct process *p = engine_find_idempotent(n->base.engine, key);
-    struct create *leader = find_spawning(n, key);
-    struct process_view v;
+    struct create *leader;
+    struct process *p;
+    int rc = idempotency_find(again, n->base.engine, &p, err);
 
-    if (p != NULL) {
-        process_view(p, &v);
-        if (v.request_hash == NULL || strcmp(v.request_hash, hash) != 0)
-            return conflict(err);
-        reply_created(rq, p, true);
-        return 1;
+    if (rc != 0) {
+        if (rc > 0)
+            reply_created(rq, p, true);
+        return rc;
     }
+    leader = again->key != NULL ? find_spawning(n, again->key) : NULL;
     if (leader == NULL)
         return 0;
-    if (strcmp(leader->hash, hash) != 0)
-        return conflict(err);
-    list_append(&leader->followers, &create_new(rq, key, hash)->link);
+    if (idempotency_check(again, leader->hash, err) < 0)
+        return -1;
+    list_append(&leader->followers, &create_new(rq, again)->link);
     return 1;
 }
 
-static int decode_key(const struct http_request *rq, const char **key, struct hf_error *err)
-{
-    const char *s = http_header(rq, "Idempotency-Key");
-    size_t len = 0;
-
-    *key = s;
-    if (s == NULL)
-        return 0;
-    while (s[len] > ' ' && s[len] <= '~')
-        len++;
-    if (len >= 1 && len <= KEY_MAX && s[len] == '\0')
-        return 0;
-    return hf_fail_field(
-        err, HF_E_bad_value, "Idempotency-Key",
-        "an Idempotency-Key must be 1 to %d visible ASCII characters, without spaces", KEY_MAX);
-}
-
-static void hash_body(const struct http_request *rq, char *out)
-{
-    uint8_t digest[32];
-    size_t len;
-    const char *body = http_body(rq, &len);
-
-    sha256(body, len, digest);
-    hex_encode(out, digest, sizeof digest);
-}
-
-static int create_spawn(struct http_request *rq, const json_t *body, const char *key,
-                        const char *hash, struct hf_error *err)
+static int create_spawn(struct http_request *rq, const json_t *body,
+                        const struct idempotency *again, struct hf_error *err)
 {
     struct native *n = native_of(rq);
     struct spawn_request request;
@@ -171,10 +132,10 @@ static int create_spawn(struct http_request *rq, const json_t *body, const char 
     int rc = spawn_request_decode(&request, body, false, err);
 
     if (rc == 0) {
-        request.spec.idempotency_key = key;
-        request.spec.request_hash = key != NULL ? hash : NULL;
-        c = create_new(rq, key, key != NULL ? hash : NULL);
-        if (key != NULL)
+        request.spec.idempotency_key = again->key;
+        request.spec.request_hash = again->key != NULL ? again->hash : NULL;
+        c = create_new(rq, again);
+        if (again->key != NULL)
             list_append(&n->spawning, &c->link);
         rc = engine_spawn(n->base.engine, &request.spec, create_on_spawned, c, err);
         if (rc < 0)
@@ -187,18 +148,12 @@ static int create_spawn(struct http_request *rq, const json_t *body, const char 
 int create_handle(struct http_request *rq, struct hf_error *err)
 {
     json_auto_t *body = NULL;
-    const char *key;
-    char hash[HASH_LEN + 1] = "";
+    struct idempotency again;
     int rc;
 
-    if (dialect_check_open(dialect_base_of(rq), err) < 0 || decode_key(rq, &key, err) < 0 ||
-        (body = native_decode_json(rq, err)) == NULL)
+    if (dialect_check_open(dialect_base_of(rq), err) < 0 ||
+        idempotency_decode(&again, rq, err) < 0 || (body = native_decode_json(rq, err)) == NULL)
         return -1;
-    if (key != NULL) {
-        hash_body(rq, hash);
-        rc = create_replay(rq, key, hash, err);
-        if (rc != 0)
-            return rc;
-    }
-    return create_spawn(rq, body, key, hash, err);
+    rc = create_replay(rq, &again, err);
+    return rc != 0 ? rc : create_spawn(rq, body, &again, err);
 }

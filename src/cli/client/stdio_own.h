@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stdio_own.h - the relay between an MCP client on standard input and output and the daemon's /mcp
+ *
+ * Each message is one HTTP request with a connection of its own. It waits in `waiting` until it is
+ * sent, in the order of its arrival, and is in `sent` until its response ends. Every request gets
+ * exactly one reply: the daemon's, or an error if the connection broke and repeating the request
+ * might carry it out twice. The session is the relay's: when the daemon has forgotten it, the relay
+ * opens another one with the client's `initialize` and subscribes again. Layer: cli.
+ */
+#ifndef HF_CLI_CLIENT_STDIO_OWN_H
+#define HF_CLI_CLIENT_STDIO_OWN_H
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "cli/client/client_fetch.h"
+#include "cli/client/command.h"
+#include "cli/client/sse_parse.h"
+
+#define RPC_PARSE (-32700)
+#define RPC_INVALID (-32600)
+#define RPC_REFUSED_BY_RELAY (-32000)
+#define STDIO_TRIES 8 /* of one message */
+#define STDIO_PAUSE_MS 100
+#define STDIO_PAUSE_MAX_MS 2000
+#define STDIO_DOWN_MS 10000 /* how long a message waits for a daemon that does not accept it */
+#define STDIO_CLOSE_MS 1000 /* for the end of the session */
+
+enum stdio_purpose {
+    STDIO_CLIENT, /* a message of the client */
+    STDIO_REOPEN, /* the client's initialize, sent again by the relay */
+    STDIO_OWN,    /* another message of the relay: its reply goes to nobody */
+    STDIO_FEED,   /* GET: the session's stream of notifications */
+};
+
+enum stdio_state {
+    STDIO_NONE,    /* the client has not initialized a session */
+    STDIO_OPENING, /* an initialize is under way; other messages wait */
+    STDIO_OPEN,
+    STDIO_LOST, /* the daemon no longer knows it */
+};
+
+struct stdio {
+    const struct client_call *call;
+    struct list waiting, sent; /* struct stdio_call */
+    size_t calls;              /* in both */
+    struct buf in, out;
+    bool skips;  /* the rest of a line that is too long */
+    bool at_end; /* of the input */
+    bool broken; /* no process reads the output */
+    enum stdio_state state;
+    bool ready;              /* the client has sent notifications/initialized */
+    char *id, *version;      /* of the session; NULL: none */
+    struct buf initialize;   /* the client's message */
+    json_t *uris;            /* subscribed resources: keys of an object */
+    struct stdio_call *feed; /* NULL: not open */
+    uint64_t feed_at;        /* when to open it; 0: not at all */
+    uint64_t retry_at;       /* when to send again */
+    uint64_t down_since;     /* since when the daemon is not reached; 0: it is */
+    unsigned pause_ms;
+};
+
+struct stdio_call {
+    struct list link;
+    struct stdio *relay;
+    enum stdio_purpose purpose;
+    const char *http_method;
+    json_t *message; /* NULL: no message, or none that could be parsed */
+    struct buf body;
+    char *revision; /* of a self-contained message; NULL: it belongs to the session */
+    char key[33];   /* Idempotency-Key */
+    char *sent_in;  /* the session in which it was sent */
+    unsigned tries;
+    bool repeatable, cancelled, replied, acknowledged;
+    bool lost;    /* the daemon is being replaced and has not carried it out to the end */
+    bool is_sent; /* `stream` is open */
+    struct fetch_stream stream;
+    bool has_events;
+    struct sse_parse events;
+    struct buf reply;
+};
+
+/* --- stdio_call.c: one message, one HTTP request ----------------------------------------- */
+/* `text` is copied and the message referenced; appended to the waiting ones. */
+struct stdio_call *stdio_call_new(struct stdio *r, enum stdio_purpose purpose, json_t *message,
+                                  const char *text, size_t len);
+void stdio_call_free(struct stdio_call *c);
+const char *stdio_call_method(const struct stdio_call *c); /* "" for a response */
+const json_t *stdio_call_id(const struct stdio_call *c);   /* NULL: it gets no reply */
+bool stdio_call_is(const struct stdio_call *c, const char *method);
+bool stdio_call_needs_session(const struct stdio_call *c);
+/* Connects; 0, or -errno and err. */
+int stdio_call_start(struct stdio_call *c, struct hf_error *err);
+/* Moves bytes; may free the call. */
+void stdio_call_step(struct stdio_call *c);
+/* Replies with an error, if the message wants a reply, and frees the call. */
+void stdio_call_refuse(struct stdio_call *c, const char *code, const char *detail);
+
+/* --- stdio_session.c: what the messages mean for the session --------------------------------- */
+/* A message from the daemon that belongs to `c`; text is its bytes. */
+void stdio_session_receive(struct stdio_call *c, json_t *message, const char *text, size_t len);
+/* The response has ended without a reply. `complete`: as the daemon meant it. Frees the call. */
+void stdio_session_ended(struct stdio_call *c, bool complete);
+/* The client's message `c` joined the waiting ones. */
+void stdio_session_note(struct stdio_call *c);
+/* The client cancels a request: true if the daemon need not hear of it. */
+bool stdio_session_cancel(struct stdio *r, const json_t *id);
+void stdio_session_reopen(struct stdio *r);
+/* The session could not be opened again: as long as no client's message needs it, try later. */
+void stdio_session_rest(struct stdio *r);
+void stdio_session_open_feed(struct stdio *r);
+void stdio_session_close(struct stdio *r); /* ends it at the daemon */
+void stdio_session_fini(struct stdio *r);
+
+/* --- stdio_relay.c: the loop ------------------------------------------------------------------ */
+/* Writes one message, on a line of its own. */
+void stdio_print(struct stdio *r, const char *text, size_t len);
+void stdio_print_json(struct stdio *r, const json_t *message);
+/* {"error"}; id NULL: null. `code` is a stable code of docs/PROTOCOL.md, or NULL. */
+void stdio_print_error(struct stdio *r, const json_t *id, int number, const char *code,
+                       const char *detail);
+/* Relays until the input ends. Returns the exit code. */
+int stdio_relay_run(const struct client_call *call);
+/* There is no daemon: replies so to the first message, if one comes soon. */
+void stdio_relay_refuse(const struct client_call *call, const char *detail);
+
+#endif
