@@ -9,7 +9,8 @@ with one more key must fail, so that a model that accepts anything is found out.
 own table says which type the call {method, path, status} has.
 
 Models of the generators (attrs or pydantic) have from_dict() and to_dict(), and must give the same
-JSON back; those of plain pydantic are validated strictly, with nothing extra.
+JSON back; those of Kubernetes have their types as text; those of plain pydantic are validated
+strictly, with nothing extra. What is recorded for `reads` may have more keys than the model.
 """
 
 import ast
@@ -21,6 +22,9 @@ import re
 import sys
 
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$")
+
+
+EXTRA = "forbid"
 
 
 class Wrong(Exception):
@@ -43,43 +47,73 @@ def same(sent, back, at):
         raise Wrong(f"{at} is {sent!r}, and {back!r} to the model")
 
 
+def is_map(model):
+    """A model of attrs that has no fields of its own is an object with any keys."""
+    return [a.name for a in getattr(model, "__attrs_attrs__", ())] == ["additional_properties"]
+
+
 def nothing_more(value, at):
     """No part of a decoded model keeps keys that it does not know."""
     more = getattr(value, "additional_properties", None)
-    if more:
+    if more and not is_map(type(value)):
         raise Wrong(f"{at} has unknown keys: {sorted(more)}")
     if isinstance(value, dict):
         parts = value.items()
     elif isinstance(value, list):
         parts = enumerate(value)
+    elif hasattr(type(value), "__attrs_attrs__"):
+        parts = [(a.name, getattr(value, a.name)) for a in type(value).__attrs_attrs__]
     else:
         parts = getattr(value, "__dict__", {}).items() if hasattr(value, "to_dict") else ()
     for name, part in parts:
         nothing_more(part, f"{at}.{name}")
 
 
-def known_keys(model, body, at):
-    """Each key of the body is a key that some alias of a pydantic model names, at every depth."""
-    names = set()
-    for name, field in model.model_fields.items():
-        names |= {name, field.alias, field.serialization_alias}
-        alias = field.validation_alias
-        names |= set(getattr(alias, "choices", [alias]))
-    unknown = sorted(set(body) - names)
+def fields_of(model, body, at):
+    """An instance of a model of the Kubernetes client, which refuses what is missing or not in an enumeration."""
+    if not isinstance(body, dict):
+        raise Wrong(f"{at} is no {model.__name__}")
+    names = {key: name for name, key in model.attribute_map.items()}
+    unknown = sorted(set(body) - set(names))
     if unknown:
         raise Wrong(f"{at} has unknown keys: {unknown}")
+    return model(**{names[k]: field(model, model.openapi_types[names[k]], v, f"{at}.{k}") for k, v in body.items()})
+
+
+PLAIN = {"str": str, "int": int, "float": (int, float), "bool": bool, "datetime": str, "object": object}
+
+
+def field(model, kind, value, at):
+    """A value of the type that the generator has noted as text."""
+    inner = re.fullmatch(r"(list|dict)[\[(](?:str, )?(.+)[\])]", kind[:4].lower() + kind[4:])
+    if value is None:
+        return None
+    if inner and inner[1] == "list" and isinstance(value, list):
+        return [field(model, inner[2], v, f"{at}[{i}]") for i, v in enumerate(value)]
+    if inner and inner[1] == "dict" and isinstance(value, dict):
+        return {k: field(model, inner[2], v, f"{at}.{k}") for k, v in value.items()}
+    if kind in PLAIN:
+        if not isinstance(value, PLAIN[kind]) or (kind in ("int", "float") and isinstance(value, bool)):
+            raise Wrong(f"{at} is no {kind}: {value!r}")
+        if kind == "datetime" and not TIME.match(value):
+            raise Wrong(f"{at} is no time: {value!r}")
+        return value
+    if inner:
+        raise Wrong(f"{at} is no {kind}")
+    return fields_of(getattr(importlib.import_module(model.__module__.split(".models")[0] + ".models"), kind), value, at)
 
 
 def check_one(model, body):
     if isinstance(model, Operation):
         model.check(body)
+    elif hasattr(model, "attribute_map"):
+        fields_of(model, body, "it")
     elif hasattr(model, "from_dict") and hasattr(model, "to_dict"):
         decoded = model.from_dict(body)
         nothing_more(decoded, "it")
         same(body, decoded.to_dict(), "it")
     elif hasattr(model, "model_validate_json"):
-        known_keys(model, body, "it")
-        model.model_validate_json(json.dumps(body), strict=True, extra="forbid")
+        model.model_validate_json(json.dumps(body), strict=True, extra=EXTRA)
     else:
         raise Wrong(f"{model} is no model")
 
@@ -163,6 +197,9 @@ def more(body):
 
 def check_record(record):
     """What is wrong with it, or None."""
+    global EXTRA
+    reads = record["validator"] == "reads"  # a model of what the client reads, which is not all
+    EXTRA = "ignore" if reads else "forbid"
     module, _, name = record["model"].partition(":")
     body = record["body"]
     if not name:
@@ -177,7 +214,7 @@ def check_record(record):
         if name.endswith("[]") != isinstance(body, list):
             return "a list, or none"
         fault = next(filter(None, (check(model, b) for b in (body if name.endswith("[]") else [body]))), None)
-        accepts_all = not fault and body and not check(model, more(body)[0] if name.endswith("[]") else more(body))
+        accepts_all = not fault and body and not reads and not is_map(model) and not check(model, more(body)[0] if name.endswith("[]") else more(body))
     return fault or ("it accepts any key, so it proves nothing" if accepts_all else None)
 
 

@@ -62,41 +62,64 @@ export class Replies {
         for (const [validator, model] of Object.entries(is)) this.all.push({ validator, what, model, body, call });
     }
 
-    of(validator) {
-        const found = this.all.filter((r) => r.validator === validator);
-        assert.ok(found.length > 0, `no reply for ${validator}`);
+    of(...validators) {
+        const found = this.all.filter((r) => validators.includes(r.validator));
+        assert.ok(found.length > 0, `no reply for ${validators}`);
         return found;
     }
 
-    /** The models of PyPI packages; `venv` is their virtual environment in .tools. */
+    /**
+     * The models of PyPI packages, and those named by `reads`, which have only the keys that a client reads: there
+     * required keys and types are checked alone. `venv` is their virtual environment in .tools.
+     */
     async checkPython(venv = 'clients') {
         const python = path.join(root, '.tools', venv, 'bin/python');
         assert.ok(fs.existsSync(python), `${python} is missing: run scripts/setup test`);
         const { status, text } = await run(python, [path.join(root, 'tests/lib/models.py')], {
-            input: JSON.stringify(this.of('python')),
+            input: JSON.stringify(this.of('python', 'reads')),
             env: { PATH: process.env.PATH, HOME: this.d.dir, LANG: 'C.UTF-8', PYTHONDONTWRITEBYTECODE: '1' },
         });
         assert.equal(status, 0, text);
         assert.match(text, /^checked [1-9]\d*, wrong 0$/m, text);
     }
 
+    /** Schemas of zod, of an npm package: they drop what they do not know. */
+    checkZod(schemas) {
+        for (const { what, model, body } of this.of('zod')) {
+            const kept = schemas[model].safeParse(body);
+            assert.ok(kept.success, `${what} is no ${model}: ${kept.error?.message}\n${JSON.stringify(body)}`);
+            assert.deepEqual(kept.data, body, `${what} has keys that ${model} does not`);
+            assert.ok(!(INVENTED in schemas[model].parse({ ...body, [INVENTED]: 1 })), `${what}: ${model} accepts any key`);
+        }
+    }
+
     /**
      * The types of npm packages, by the TypeScript compiler: each body is a literal that is assigned to its type.
-     * `imports` are the lines that import or declare the types.
+     * Where `typesRead` names the type, it has only the keys that a client reads, and the body may have more.
+     * `imports` are the lines that import or declare the types; those in `open` have any keys besides their own.
      */
-    async checkTypes(imports) {
+    async checkTypes(imports, { open = [] } = {}) {
         const tsc = path.join(root, 'sdk/typescript/node_modules/typescript/bin/tsc');
         assert.ok(fs.existsSync(tsc), `${tsc} is missing: run make sdk`);
-        const found = this.of('types');
-        const lines = [...imports];
+        const found = this.of('types', 'typesRead');
+        const lines = [...imports, 'declare function reads<T>(): <const V extends T>(body: V) => V;'];
         const owner = new Map();
-        found.forEach(({ model, body }, i) => {
+        found.forEach(({ validator, model, body }, i) => {
+            if (validator === 'typesRead') {
+                lines.push(`export const reply${i} = reads<${model}>()(${JSON.stringify(body)});`);
+                owner.set(lines.length, i);
+                lines.push('// @ts-expect-error: required keys are missing', `export const replyNothing${i} = reads<${model}>()({});`);
+                owner.set(lines.length - 1, i);
+                owner.set(lines.length, i);
+                return;
+            }
             const add = (prefix, value) => {
                 if (prefix) lines.push(prefix);
                 lines.push(`export const reply${prefix ? 'Invented' : ''}${i}: ${model} = ${JSON.stringify(value)};`);
                 owner.set(lines.length, i);
             };
             add('', body);
+            if (body === null || typeof body !== 'object' || open.includes(model)) return;
             const invented = Array.isArray(body) ? [{ ...body[0], [INVENTED]: 1 }] : { ...body, [INVENTED]: 1 };
             add('// @ts-expect-error: a key that the type does not have', invented);
             owner.set(lines.length - 1, i);
@@ -120,10 +143,10 @@ export class Replies {
 
     /**
      * Every route of the dialect below the prefix was called, but for `except`: {'METHOD /path/{id}': why no schema applies}.
-     * So a new route needs a line here or there.
+     * So a new route needs a line here or there. Routes that match `same` have the handlers of others.
      */
-    checkRoutes(dialect, except = {}, prefix = this.prefix) {
-        const routes = calls().filter((c) => c.table.dialect === dialect && c.path.startsWith(prefix));
+    checkRoutes(dialect, except = {}, { prefix = this.prefix, same } = {}) {
+        const routes = calls().filter((c) => c.table.dialect === dialect && c.path.startsWith(prefix) && !same?.test(c.path.slice(prefix.length)));
         const re = (c) => new RegExp(`^${c.method} ${c.path.slice(prefix.length).replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^}]+\}/g, '[^/]+')}${c.isPrefix ? '.*' : ''}$`);
         const short = (c) => `${c.method} ${c.path.slice(prefix.length)}`;
         const left = routes.filter((c) => ![...this.made].some((m) => re(c).test(m))).map(short);

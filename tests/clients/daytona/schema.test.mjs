@@ -115,7 +115,7 @@ withDaemon('daytona: schemas', {}, (d) => {
                 'POST /files/bulk-download': 'multipart',
                 'POST /files/bulk-upload': 'multipart',
             },
-            `${BASE}/toolbox/{sandbox}`,
+            { prefix: `${BASE}/toolbox/{sandbox}` },
         );
     });
 });
