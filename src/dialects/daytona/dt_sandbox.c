@@ -308,8 +308,7 @@ void dt_sandbox_refuse_history(struct http_request *rq)
 /* The SDK requests the platform's settings in order to find where that history is. */
 void dt_refuse_config(struct http_request *rq)
 {
-    dt_fail(rq, 501, NULL,
-            "this daemon is one sandbox and has no platform settings; " NO_HISTORY);
+    dt_fail(rq, 501, NULL, "this daemon is one sandbox and has no platform settings; " NO_HISTORY);
 }
 
 /* No process uses port 1: clients request it only to get a ticket for their WebSockets. */
