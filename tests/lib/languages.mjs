@@ -49,3 +49,12 @@ export async function goTests(folder, env) {
     assert.match(text, /^--- PASS: Test/m, text);
     assert.doesNotMatch(text, /^--- SKIP/m, text);
 }
+
+/** Where the files of a Go module are, which tests/go/go.mod pins and `make go-tests` has fetched. */
+export async function goModule(name) {
+    const cache = path.join(root, '.tools/go-cache');
+    const env = { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly -modcacherw', GOPROXY: 'off', GOPATH: path.join(cache, 'path'), GOCACHE: path.join(cache, 'build') };
+    const dir = (await output('go', ['list', '-m', '-f', '{{.Dir}}', name], { cwd: path.join(root, 'tests/go'), env })).trim();
+    assert.ok(dir, `${name} is not in Go's cache: run make go-tests`);
+    return dir;
+}

@@ -108,6 +108,9 @@ function joinSockets(a: UpgradeSocket, b: UpgradeSocket): void {
     }
 }
 
+/** A bundler for browsers must not see a literal name here: it would look for the module and fail. */
+const nodeModule = (name: 'http' | 'https') => import(`node:${name}`) as Promise<NodeHttp>;
+
 /** Resolves with true when the browser is connected, with false when it has been refused. */
 export async function forwardUpgrade(
     http: HttpClient,
@@ -118,8 +121,8 @@ export async function forwardUpgrade(
     process: () => Promise<string>,
 ): Promise<boolean> {
     socket.on('error', () => socket.destroy()); // before anything else: without it the server would end
-    const module = http.base.startsWith('https:') ? 'node:https' : 'node:http';
-    const [node, { STATUS_CODES }] = (await Promise.all([import(module), import('node:http' as string)])) as [NodeHttp, NodeHttp];
+    const client = http.base.startsWith('https:') ? 'https' : 'http';
+    const [node, { STATUS_CODES }] = await Promise.all([nodeModule(client), nodeModule('http')]);
     const h = req.headers;
     const names = { upgrade: one(h.upgrade), origin: one(h.origin), host: one(h.host) };
     const wrong = refusalOfUpgrade(req.method ?? 'GET', names, options.origins);

@@ -255,6 +255,7 @@ static void create_done(void *arg, struct session *s, const struct hf_error *err
     }
     o = cf_ok(&n->call);
     json_kstr(&o, "id", session_id(s));
+    json_kstr(&o, "message", "Session created");
     json_key(&o, "data");
     json_open(&o, '{');
     json_close(&o, '}');

@@ -31,7 +31,8 @@ static void envelope(struct http_request *rq, int status, const char *code, cons
     json_kint(&o, "statusCode", status);
     json_kstr(&o, "message", message);
     json_kstr(&o, "source", "DAYTONA_DAEMON");
-    json_kstr(&o, "code", code);
+    if (code != NULL)
+        json_kstr(&o, "code", code);
     json_ktime(&o, "timestamp", clock_wall_ms());
     json_kstr(&o, "path", http_path(rq));
     json_kstr(&o, "method", method);
@@ -49,6 +50,7 @@ void dt_fail(struct http_request *rq, int status, const char *code, const char *
     envelope(rq, status, code, text);
 }
 
+/* NULL where the platform's list of codes has none: its clients know no others. */
 static const char *code_of_status(int status)
 {
     switch (status) {
@@ -56,15 +58,12 @@ static const char *code_of_status(int status)
     case 401: return "UNAUTHORIZED";
     case 403: return "FORBIDDEN";
     case 404: return "NOT_FOUND";
-    case 405: return "METHOD_NOT_ALLOWED";
     case 408: return "REQUEST_TIMEOUT";
     case 409: return "CONFLICT";
     case 410: return "GONE";
-    case 413: return "PAYLOAD_TOO_LARGE";
     case 422: return "UNPROCESSABLE_ENTITY";
-    case 429: return "TOO_MANY_REQUESTS";
-    case 503: return "SERVICE_UNAVAILABLE";
-    default: return status < 500 ? "BAD_REQUEST" : "INTERNAL_SERVER_ERROR";
+    case 500: return "INTERNAL_SERVER_ERROR";
+    default: return NULL;
     }
 }
 
@@ -118,7 +117,7 @@ bool dt_upgrade_ok(struct http_request *rq)
     if (ws_version_is_ours(rq) && ws_key_is_valid(rq))
         return true;
     http_add_header(rq, "Sec-WebSocket-Version", "13");
-    dt_fail(rq, 426, "BAD_REQUEST", "use version 13 of the WebSocket protocol");
+    dt_fail(rq, 426, NULL, "use version 13 of the WebSocket protocol");
     return false;
 }
 

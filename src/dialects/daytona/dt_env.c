@@ -124,6 +124,7 @@ void dt_env_update(struct http_request *rq)
     json_auto_t *body = dialect_object(rq), *env = NULL;
     struct dt *dt = dt_of(rq);
     struct hf_error err = {0};
+    struct json_out o;
 
     if (body == NULL)
         return;
@@ -131,8 +132,11 @@ void dt_env_update(struct http_request *rq)
     if (unset_values(env, json_object_get(body, "unsetValuePrefix"), &err) < 0 ||
         unset_names(env, json_object_get(body, "unset"), &err) < 0 ||
         set_values(env, json_object_get(body, "set"), &err) < 0 ||
-        dt_note_set(dt->base.engine, NOTE, env, "variables", &err) < 0)
+        dt_note_set(dt->base.engine, NOTE, env, "variables", &err) < 0) {
         http_reply_error(rq, &err);
-    else
-        http_reply_empty(rq, 204);
+        return;
+    }
+    o = dialect_reply_open(&dt->base);
+    json_kstr(&o, "message", "environment updated");
+    dialect_reply_send(rq, 200, &o);
 }

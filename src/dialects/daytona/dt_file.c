@@ -384,7 +384,7 @@ void dt_file_search(struct http_request *rq)
         return;
     }
     if (strpbrk(name, "/{}") != NULL || strstr(name, "**") != NULL) {
-        dt_fail(rq, 501, "NOT_IMPLEMENTED",
+        dt_fail(rq, 501, NULL,
                 "this daemon searches for NAME or **/NAME, without directories or braces in NAME");
         return;
     }
@@ -399,6 +399,6 @@ void dt_file_search(struct http_request *rq)
 
 void dt_file_no_replace(struct http_request *rq)
 {
-    dt_fail(rq, 501, "NOT_IMPLEMENTED",
+    dt_fail(rq, 501, NULL,
             "this dialect does not replace text in files; /v1/files/replace of this daemon does");
 }

@@ -106,7 +106,8 @@ static void send_error(struct bulk *b, int status, const char *code, const char 
     json_kint(&o, "statusCode", status);
     json_kstr(&o, "message", message);
     json_kstr(&o, "source", "DAYTONA_DAEMON");
-    json_kstr(&o, "code", code);
+    if (code != NULL)
+        json_kstr(&o, "code", code);
     json_close(&o, '}');
     send_head(b, "error", "application/json", (int64_t)text.len);
     send(b, buf_data(&text), text.len);
@@ -172,7 +173,7 @@ static void bulk_done(void *arg, const struct transfer_end *end)
         call_stream_abort(&b->call);
         return;
     } else if (end->not_started) {
-        send_error(b, 503, "SERVICE_UNAVAILABLE", end->fault.err.detail);
+        send_error(b, 503, NULL, end->fault.err.detail);
     } else {
         send_error(b, w.status, w.code, w.message);
     }
@@ -198,7 +199,7 @@ static void bulk_next(struct bulk *b)
         file_lines_fini(&b->lines);
         file_op_init(&op, NULL, "read", path);
         if (transfer_start(b->call.base, &op, &ops, b, &b->transfer, &err) < 0)
-            send_error(b, 503, "SERVICE_UNAVAILABLE", err.detail);
+            send_error(b, 503, NULL, err.detail);
         file_op_fini(&op);
         if (b->transfer != NULL)
             return;

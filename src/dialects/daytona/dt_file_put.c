@@ -61,7 +61,7 @@ static void put_leave(struct call *c)
 static void put_drain(struct call *c)
 {
     put_leave(c);
-    dt_fail(call_detach(c), 503, "SERVICE_UNAVAILABLE", "the daemon is shutting down");
+    dt_fail(call_detach(c), 503, NULL, "the daemon is shutting down");
     call_end(c);
 }
 

@@ -249,7 +249,7 @@ void dt_run(struct http_request *rq)
         return;
     if (dt_request(rq, DT_EXEC, &a)) {
         if (dialect_base_of(rq)->draining)
-            dt_fail(rq, 503, "SERVICE_UNAVAILABLE", "the daemon is shutting down; try again");
+            dt_fail(rq, 503, NULL, "the daemon is shutting down; try again");
         else if (is_alive(rq, s))
             run_request(rq, s, &a);
     }

@@ -53,7 +53,6 @@ static void write_machine(struct json_out *o)
     json_kint(o, "gpu", 0);
     json_kint(o, "memory", gib(m.memory_bytes));
     json_kint(o, "disk", gib(m.disk_bytes));
-    json_kbool(o, "kvm", access("/dev/kvm", F_OK) == 0);
     json_ktime(o, "createdAt", m.started_ms);
     json_ktime(o, "updatedAt", m.started_ms);
 }
@@ -78,7 +77,8 @@ static void write_env(struct json_out *o, const struct http_request *rq)
     json_value(o, env);
 }
 
-static void write_sandbox(struct json_out *o, const struct http_request *rq, const char *state)
+/* What a list says of a sandbox. */
+static void write_item(struct json_out *o, const struct http_request *rq, const char *state)
 {
     json_auto_t *labels = dialect_note(dialect_base_of(rq)->engine, NOTE);
 
@@ -90,7 +90,6 @@ static void write_sandbox(struct json_out *o, const struct http_request *rq, con
     json_kstr(o, "desiredState", state);
     json_kstr(o, "sandboxClass", "container");
     write_user(o, dialect_base_of(rq));
-    write_env(o, rq);
     json_kbool(o, "public", false);
     json_kbool(o, "networkBlockAll", false);
     write_machine(o);
@@ -99,6 +98,20 @@ static void write_sandbox(struct json_out *o, const struct http_request *rq, con
         labels = json_pack("{s:s}", LANGUAGE, "python");
     json_value(o, labels);
     write_url(o, "toolboxProxyUrl", rq);
+}
+
+/* What older clients have in their lists, too. */
+static void write_item_env(struct json_out *o, const struct http_request *rq, const char *state)
+{
+    write_item(o, rq, state);
+    write_env(o, rq);
+}
+
+/* What the sandbox says of itself: the same, and what the platform leaves out of all lists. */
+static void write_sandbox(struct json_out *o, const struct http_request *rq, const char *state)
+{
+    write_item_env(o, rq, state);
+    json_kbool(o, "kvm", access("/dev/kvm", F_OK) == 0);
 }
 
 static void reply_sandbox(struct http_request *rq, const char *state)
@@ -180,7 +193,9 @@ static bool is_listed(const struct http_request *rq)
     return true;
 }
 
-static bool write_items(struct json_out *o, const struct http_request *rq)
+typedef void item_fn(struct json_out *o, const struct http_request *rq, const char *state);
+
+static bool write_items(struct json_out *o, const struct http_request *rq, item_fn *write)
 {
     bool listed = is_listed(rq);
 
@@ -188,7 +203,7 @@ static bool write_items(struct json_out *o, const struct http_request *rq)
     json_open(o, '[');
     if (listed) {
         json_open(o, '{');
-        write_sandbox(o, rq, "started");
+        write(o, rq, "started");
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -199,7 +214,7 @@ void dt_sandbox_list(struct http_request *rq)
 {
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
-    write_items(&o, rq);
+    write_items(&o, rq, write_item);
     json_knull(&o, "nextCursor");
     dialect_reply_send(rq, 200, &o);
 }
@@ -208,7 +223,7 @@ void dt_sandbox_list(struct http_request *rq)
 void dt_sandbox_paginated(struct http_request *rq)
 {
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
-    bool listed = write_items(&o, rq);
+    bool listed = write_items(&o, rq, write_item_env);
 
     json_kint(&o, "total", listed);
     json_kint(&o, "page", 1);
@@ -256,7 +271,7 @@ void dt_sandbox_activity(struct http_request *rq)
 void dt_sandbox_refuse(struct http_request *rq)
 {
     if (is_ours(rq))
-        dt_fail(rq, 501, "NOT_IMPLEMENTED",
+        dt_fail(rq, 501, NULL,
                 "this daemon runs inside the sandbox and cannot stop, resize, archive, publish or "
                 "copy it; use the platform that started the sandbox");
 }
@@ -275,7 +290,7 @@ void dt_sandbox_proxy_url(struct http_request *rq)
 void dt_sandbox_refuse_port(struct http_request *rq)
 {
     if (is_ours(rq))
-        dt_fail(rq, 501, "NOT_IMPLEMENTED",
+        dt_fail(rq, 501, NULL,
                 "this daemon does not publish ports; holdfast gateway does, as "
                 "/v1/sandboxes/ID/proxy/PORT/");
 }
@@ -287,14 +302,13 @@ void dt_sandbox_refuse_port(struct http_request *rq)
 void dt_sandbox_refuse_history(struct http_request *rq)
 {
     if (is_ours(rq))
-        dt_fail(rq, 501, "NOT_IMPLEMENTED", NO_HISTORY);
+        dt_fail(rq, 501, NULL, NO_HISTORY);
 }
 
 /* The SDK requests the platform's settings in order to find where that history is. */
 void dt_refuse_config(struct http_request *rq)
 {
-    dt_fail(rq, 501, "NOT_IMPLEMENTED",
-            "this daemon is one sandbox and has no platform settings; " NO_HISTORY);
+    dt_fail(rq, 501, NULL, "this daemon is one sandbox and has no platform settings; " NO_HISTORY);
 }
 
 /* No process uses port 1: clients request it only to get a ticket for their WebSockets. */

@@ -190,7 +190,9 @@ void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct 
     write_empty(o, "Ports", '[', ']');
     write_labels(o, b);
     write_empty(o, "Mounts", '[', ']');
-    write_host(o, b);
+    json_kopen(o, "HostConfig", '{'); /* a list has no more of it */
+    json_kstr(o, "NetworkMode", "host");
+    json_close(o, '}');
     write_network(o);
     json_close(o, '}');
 }

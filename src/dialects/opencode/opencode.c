@@ -33,7 +33,6 @@ FIXED(health, "{\"healthy\":true,\"version\":\"" OC_VERSION "\"}")
 FIXED(api_health, "{\"healthy\":true}")
 FIXED(empty_object, "{}")
 FIXED(empty_list, "[]")
-FIXED(no_branch, "{\"branch\":null,\"default_branch\":null}")
 FIXED(provider_list, "{\"all\":[],\"default\":{},\"connected\":[]}")
 FIXED(capabilities, "{\"backgroundSubagents\":false}")
 FIXED(console_state, "{\"consoleManagedProviders\":[],\"switchableOrgCount\":0}")
@@ -85,7 +84,7 @@ static const struct route routes[] = {
     GET("/config/providers", providers),
     GET("/agent", agents),
     GET("/command", empty_list),
-    GET("/vcs", no_branch),
+    GET("/vcs", empty_object),
     /* What its terminal application reads at the start; as where nothing is configured. */
     GET("/provider", provider_list),
     GET("/provider/auth", empty_object),

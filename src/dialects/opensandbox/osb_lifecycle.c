@@ -50,10 +50,15 @@ static void write_sandbox(struct json_out *j, const struct osb *o, const char *i
     json_kstr(j, "id", id);
     put_fixed(j, "status", "{\"state\":\"Running\"}");
     json_ktime(j, "createdAt", o->began_wall_ms);
-    put_fixed(j, "image", "{\"uri\":\"holdfast\"}");
     put_fixed(j, "entrypoint", "[\"holdfast\"]");
     json_key(j, "metadata");
     json_value(j, metadata);
+}
+
+/* The reply to a create leaves the image out. */
+static void write_image(struct json_out *j)
+{
+    put_fixed(j, "image", "{\"uri\":\"holdfast\"}");
 }
 
 static void reply_sandbox(struct http_request *rq, int status, const char *id)
@@ -61,6 +66,8 @@ static void reply_sandbox(struct http_request *rq, int status, const char *id)
     struct json_out j = dialect_reply_open(dialect_base_of(rq));
 
     write_sandbox(&j, osb_of(rq), id);
+    if (status == 200)
+        write_image(&j);
     dialect_reply_send(rq, status, &j);
 }
 
@@ -185,6 +192,7 @@ void osb_sandbox_list(struct http_request *rq)
     if (listed && page <= 1) {
         json_open(&j, '{');
         write_sandbox(&j, osb_of(rq), own_id(rq, room, sizeof room));
+        write_image(&j);
         json_close(&j, '}');
     }
     json_close(&j, ']');

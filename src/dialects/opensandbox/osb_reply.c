@@ -34,10 +34,18 @@ void osb_call_refuse(struct call *c, int status, const char *code, const char *m
     call_end(c);
 }
 
+/* execd's reply has a shape of its own; that of the control plane has not. */
 static void refuse_token(struct http_request *rq)
 {
     struct json_out j = dialect_reply_open(dialect_base_of(rq));
+    const char *path = http_path(rq);
 
+    if (strstr(path, "/v1/sandboxes") != NULL && strstr(path, "/proxy/") == NULL) {
+        json_kstr(&j, "code", "UNAUTHORIZED");
+        json_kstr(&j, "message", "the API key is missing or not valid");
+        dialect_reply_send(rq, 401, &j);
+        return;
+    }
     json_kstr(&j, "error", "Unauthorized: invalid or missing header X-EXECD-ACCESS-TOKEN");
     dialect_reply_send(rq, 401, &j);
 }

@@ -110,15 +110,21 @@ static void reply_removed(struct http_request *rq, const struct vc_sandbox *b)
     dialect_reply_send(rq, 200, &o);
 }
 
-/* {session, routes}, or {sandbox, routes}. */
-static void reply_session(struct http_request *rq, const struct vc_sandbox *b)
+/* {session}, or {sandbox}. */
+static struct json_out session_open(struct http_request *rq, const struct vc_sandbox *b)
 {
     struct vercel *v = vc_of(rq);
     struct json_out o = dialect_reply_open(&v->base);
 
     json_key(&o, vc_is_v1(rq) ? "sandbox" : "session");
     write_session(&o, b, v->cwd);
-    write_routes(&o);
+    return o;
+}
+
+static void reply_session(struct http_request *rq, const struct vc_sandbox *b)
+{
+    struct json_out o = session_open(rq, b);
+
     dialect_reply_send(rq, 200, &o);
 }
 
@@ -251,7 +257,8 @@ static void reply_list(struct http_request *rq, const char *key, write_fn *write
     json_open(&o, '{');
     json_ku64(&o, "count", count);
     json_knull(&o, "next");
-    json_knull(&o, "prev");
+    if (vc_is_v1(rq)) /* later ones have a cursor, which only moves on */
+        json_knull(&o, "prev");
     json_close(&o, '}');
     dialect_reply_send(rq, 200, &o);
 }
@@ -278,9 +285,13 @@ static bool session(struct http_request *rq, struct vc_sandbox *out)
 void vc_session_get(struct http_request *rq)
 {
     struct vc_sandbox b;
+    struct json_out o;
 
-    if (session(rq, &b))
-        reply_session(rq, &b);
+    if (!session(rq, &b))
+        return;
+    o = session_open(rq, &b);
+    write_routes(&o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void vc_session_policy(struct http_request *rq)
@@ -316,7 +327,7 @@ void vc_list_commands(struct http_request *rq)
         process_view(p, &v);
         if (v.session_id == NULL || strcmp(v.session_id, id) != 0)
             continue;
-        vc_write_command(&o, p, id);
+        vc_write_command(&o, p, id, vc_is_v1(rq));
         left--;
     }
     json_close(&o, ']');

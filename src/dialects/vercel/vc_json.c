@@ -51,7 +51,7 @@ static void write_name(struct json_out *o, const struct process_view *v)
 }
 
 /* The exit code of a lost process is unknown; clients need a number, and -1 is not a valid code. */
-void vc_write_command(struct json_out *o, struct process *p, const char *session)
+void vc_write_command(struct json_out *o, struct process *p, const char *session, bool is_v1)
 {
     struct process_view v;
 
@@ -61,14 +61,13 @@ void vc_write_command(struct json_out *o, struct process *p, const char *session
     json_open(o, '{');
     json_kstr(o, "id", v.id);
     write_name(o, &v);
-    json_kstr(o, "sessionId", session);
-    json_kstr(o, "sandboxId", session);
+    json_kstr(o, is_v1 ? "sandboxId" : "sessionId", session);
     if (v.running)
         json_knull(o, "exitCode");
     else
         json_kint(o, "exitCode", v.exit->exit_code);
     json_kint(o, "startedAt", v.created_ms);
-    if (!v.running)
+    if (!v.running && !is_v1)
         json_kint(o, "durationMs", v.exited_ms > v.created_ms ? v.exited_ms - v.created_ms : 0);
     json_close(o, '}');
 }
@@ -78,7 +77,7 @@ void vc_reply_command(struct http_request *rq, struct process *p)
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_key(&o, "command");
-    vc_write_command(&o, p, http_param(rq, "session"));
+    vc_write_command(&o, p, http_param(rq, "session"), vc_is_v1(rq));
     dialect_reply_send(rq, 200, &o);
 }
 

@@ -23,6 +23,7 @@ struct vc_stream {
     struct vc_lines lines;
     struct vc_stream_options o;
     char session[BOX_SESSION_BYTES + 1];
+    bool is_v1;
 };
 
 static struct vc_stream *stream_of(struct follow *f)
@@ -53,7 +54,7 @@ static void put_command(struct vc_stream *s, struct buf *out)
     json_out_init(&o, &line);
     json_open(&o, '{');
     json_key(&o, "command");
-    vc_write_command(&o, s->follow.process, s->session);
+    vc_write_command(&o, s->follow.process, s->session, s->is_v1);
     json_close(&o, '}');
     json_put_ascii(out, buf_data(&line), line.len);
     buf_putc(out, '\n');
@@ -179,6 +180,7 @@ void vc_stream_begin(struct http_request *rq, struct process *p, const struct vc
 
     s->o = *o;
     snprintf(s->session, sizeof s->session, "%s", http_param(rq, "session"));
+    s->is_v1 = vc_is_v1(rq);
     if (follow_begin(&s->follow, o->logs ? &log_ops : &run_ops, rq, p, &open, &err) == 0) {
         if (o->run)
             stream_begun(s);

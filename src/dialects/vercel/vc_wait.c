@@ -21,6 +21,7 @@ struct vc_wait {
     struct exit_waiter waiter;
     struct timer *head;
     char session[BOX_SESSION_BYTES + 1];
+    bool is_v1;
 };
 
 static void wait_release(struct call *c)
@@ -52,7 +53,7 @@ static void wait_on_exit(void *arg, struct process *p)
     struct json_out o = dialect_reply_open(w->call.base);
 
     json_key(&o, "command");
-    vc_write_command(&o, p, w->session);
+    vc_write_command(&o, p, w->session, w->is_v1);
     if (!w->call.streams) {
         call_send(&w->call, 200, &o);
         return;
@@ -80,6 +81,7 @@ static void wait_begin(struct http_request *rq, struct process *p)
     w->process = process_ref(p);
     w->head = timer_new(w->call.base->loop, wait_on_head, w);
     snprintf(w->session, sizeof w->session, "%s", http_param(rq, "session"));
+    w->is_v1 = vc_is_v1(rq);
     list_init(&w->waiter.link);
     w->waiter.fn = wait_on_exit;
     w->waiter.arg = w;

@@ -46,7 +46,8 @@ struct process *vc_command(struct http_request *rq);    /* of any session: it re
 bool vc_is_v1(const struct http_request *rq);
 
 /* vc_json.c */
-void vc_write_command(struct json_out *o, struct process *p, const char *session);
+/* The first protocol has no sessions: `is_v1` says that the id is a sandbox's. */
+void vc_write_command(struct json_out *o, struct process *p, const char *session, bool is_v1);
 void vc_reply_command(struct http_request *rq, struct process *p);
 /* The metadata of a substitute for a program that could not be started. NULL: too long. */
 char *vc_substitute_metadata(const struct spawn_spec *wanted);

@@ -56,12 +56,12 @@ withDaemon('daytona: faults', {}, (d) => {
         for (const [method, where, status, code, json] of [
             ['GET', '/git/status', 404, 'NOT_FOUND'],
             ['POST', '/process/interpreter/context', 404, 'NOT_FOUND', {}],
-            ['PUT', '/process/execute', 405, 'METHOD_NOT_ALLOWED', {}],
-            ['POST', '/process/execute', 413, 'PAYLOAD_TOO_LARGE', { command: 'x'.repeat(1 << 20) }],
-            ['GET', '/process/pty/create-connect?id=x', 426, 'BAD_REQUEST'],
+            ['PUT', '/process/execute', 405, undefined, {}],
+            ['POST', '/process/execute', 413, undefined, { command: 'x'.repeat(1 << 20) }],
+            ['GET', '/process/pty/create-connect?id=x', 426, undefined],
         ]) {
             const a = await d.request(method, BASE + where, { json });
-            assert.deepEqual([a.status, a.json.code, a.json.path, Object.keys(a.json)], [status, code, (BASE + where).split('?')[0], ENVELOPE], where);
+            assert.deepEqual([a.status, a.json.code, a.json.path, Object.keys(a.json)], [status, code, (BASE + where).split('?')[0], ENVELOPE.filter((key) => key !== 'code' || code)], where);
         }
         const { make } = client;
         await refused(make({ role: 'wrong-wrong-wrong-wrong' }).get('local'), 'DaytonaAuthenticationError');

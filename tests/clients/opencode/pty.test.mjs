@@ -27,7 +27,7 @@ withDaemon('opencode: PTYs', {}, (d) => {
         assert.deepEqual(await read(v2.config.providers()), { providers: [], default: {} });
         assert.deepEqual(await read(v2.experimental.capabilities.get()), { backgroundSubagents: false });
         assert.deepEqual(await read(v2.experimental.console.get()), { consoleManagedProviders: [], switchableOrgCount: 0 });
-        assert.deepEqual(await read(v2.vcs.get()), { branch: null, default_branch: null });
+        assert.deepEqual(await read(v2.vcs.get()), {});
         for (const call of [v2.lsp.status(), v2.formatter.status(), v2.permission.list(), v2.question.list(), v2.experimental.workspace.list()])
             assert.deepEqual(await read(call), []);
         for (const call of [v2.mcp.status(), v2.experimental.resource.list(), v2.provider.auth()]) assert.deepEqual(await read(call), {});

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every reply of the container's routes has what the types of npm @cloudflare/sandbox read, with their types and enumerations.
+
+import assert from 'node:assert/strict';
+import { withDaemon } from '../../lib/daemon.mjs';
+import { Replies } from '../../lib/replies.mjs';
+import { it } from '../../lib/test.mjs';
+import { waitUntil } from '../../lib/wait.mjs';
+
+const TYPES = ['CommandExecuteResponse', 'CreateSessionResponse', 'DeleteSessionResponse', 'PingResponse', 'ProcessStartResult', 'ProcessListResult', 'ProcessInfoResult', 'ProcessKillResult', 'ProcessLogsResult', 'ProcessCleanupResult', 'ExecEvent', 'LogEvent'];
+const a = (name) => ({ typesRead: name });
+const eventsOf = (text) => text.split('\n').filter((l) => l.startsWith('data: ')).map((l) => JSON.parse(l.slice(6)));
+
+withDaemon('cloudflare: schemas', {}, (d) => {
+    it('sessions, commands and processes', async () => {
+        const r = new Replies(d, '/dialects/cloudflare');
+        const json = (body) => ({ json: body });
+        await r.call('GET', '/api/ping', 200, a('PingResponse'));
+        await r.call('POST', '/api/session/create', 200, a('CreateSessionResponse'), json({ id: 's', cwd: '/', env: { A: '1' } }));
+        await r.call('POST', '/api/execute', 200, a('CommandExecuteResponse'), json({ command: 'echo out; echo err >&2; (exit 3)', sessionId: 's' }));
+        const stream = await d.request('POST', '/dialects/cloudflare/api/execute/stream', json({ command: 'echo out; echo err >&2; (exit 3)', sessionId: 's' }));
+        for (const e of eventsOf(stream.text)) r.note(`event ${e.type} of execute/stream`, a('ExecEvent'), e);
+
+        await r.call('POST', '/api/process/start', 200, a('ProcessStartResult'), json({ command: 'echo up; sleep 60', processId: 'p', sessionId: 's' }));
+        await r.call('GET', '/api/process/list', 200, a('ProcessListResult'));
+        await r.call('GET', '/api/process/p', 200, a('ProcessInfoResult'));
+        await r.call('GET', '/api/process/p/logs', 200, a('ProcessLogsResult'));
+        await r.call('DELETE', '/api/process/p', 200, a('ProcessKillResult'));
+        await waitUntil(async () => (await r.call('GET', '/api/process/p', 200, a('ProcessInfoResult'))).process.endTime, 'its end');
+        const log = await d.request('GET', '/dialects/cloudflare/api/process/p/stream');
+        const [first, ...rest] = eventsOf(log.text);
+        assert.equal(first.type, 'process_info'); // the client drops it
+        for (const e of rest) r.note(`event ${e.type} of the log`, a('LogEvent'), e);
+        await r.call('POST', '/api/process/start', 200, a('ProcessStartResult'), json({ command: 'true', sessionId: 's' }));
+        await r.call('DELETE', '/api/process/kill-all', 200, a('ProcessCleanupResult'));
+        await r.call('GET', '/api/process/list', 200, a('ProcessListResult'));
+        await r.call('POST', '/api/session/delete', 200, a('DeleteSessionResponse'), json({ sessionId: 's' }));
+
+        await r.checkTypes([`import type { ${TYPES.join(', ')} } from 'cf-sandbox';`]);
+    });
+});
