@@ -82,6 +82,7 @@ withDaemon('opensandbox: schemas', {}, (d) => {
         await r.call('GET', `/v1/sandboxes/${box.id}/endpoints/44772`, 200, lifecycle('Endpoint'));
         await r.call('GET', '/v1/sandboxes', 401, lifecycle('ErrorResponse'), { role: 'wrong-wrong-wrong-wrong' });
         await r.call('POST', `/v1/sandboxes/${box.id}/pause`, 501, lifecycle('ErrorResponse'));
+        await r.call('POST', '/v1/metrics/events', 204, null, json({}));
         await r.call('GET', '/code/contexts', 501, ERROR);
         await r.call('GET', '/v1/isolated/session', 501, ERROR);
         await r.call('GET', '/v1/isolated/capabilities', 200, execd('CapabilitiesResponse'));
@@ -111,7 +112,6 @@ withDaemon('opensandbox: schemas', {}, (d) => {
                 'DELETE /code': refused,
                 'POST /files/upload': upload,
                 'POST /v1/filesystem/{uid}/{gid}/files/upload': upload,
-                'POST /v1/metrics/events': 'without a reply',
                 'PUT /v1/sandboxes/{sandbox}': refused,
             },
             { same: /\/proxy\// },

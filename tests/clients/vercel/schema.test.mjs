@@ -43,6 +43,7 @@ withDaemon('vercel: schemas', {}, (d) => {
         const sleep = await ask('POST', `${at}/cmd`, 'CommandResponse', 'CommandResponse', { command: 'sleep', args: ['60'], env: {} });
         await ask('POST', `${at}/cmd/${sleep.command.id}/kill`, 'CommandResponse', 'CommandResponse', { signal: 15 });
         await ask('POST', `${at}/interactive`, 'InteractiveSessionResponse', 'InteractiveSessionResponse', {});
+        await ask('POST', `${at}/network-policy`, 'SessionResponse', 'RuntimeSessionResponse', { mode: 'allow-all' });
         await ask('POST', `${at}/fs/mkdir`, 'EmptyResponse', null, { path: 'dir' });
         await ask('POST', `${at}/stop`, 'StopSessionResponse', 'RuntimeSessionResponse', {});
         await ask('DELETE', `${v2}/box?projectId=prj_1`, null, 'SandboxResponse');
@@ -56,7 +57,6 @@ withDaemon('vercel: schemas', {}, (d) => {
                 [`GET ${at2}/cmd/{id}/logs`]: 'a stream of lines',
                 [`POST ${at2}/fs/read`]: 'the bytes of a file',
                 [`POST ${at2}/fs/write`]: 'an archive',
-                [`POST ${at2}/network-policy`]: 'it is refused, and the schemas have none for errors',
                 'GET /interactive/{session}': 'a WebSocket',
             },
             { same: /^\/api\/v1\// },
