@@ -37,5 +37,32 @@ withDaemon('cloudflare: schemas', {}, (d) => {
         await r.call('POST', '/api/session/delete', 200, a('DeleteSessionResponse'), json({ sessionId: 's' }));
 
         await r.checkTypes([`import type { ${TYPES.join(', ')} } from 'cf-sandbox';`]);
+        const socket = 'a WebSocket';
+        const bridge = 'of the bridge, which has no types in the package';
+        const untyped = 'the package has no type for it';
+        r.checkRoutes('cloudflare', {
+            'GET /': untyped,
+            'GET /health': untyped,
+            'GET /ws': socket,
+            'GET /api/ws': socket,
+            'GET /ws/pty': socket,
+            'GET /ws/terminal': socket,
+            'PUT /api/': untyped,
+            'POST /v1/sandbox': bridge,
+            'DELETE /v1/sandbox/{id}': bridge,
+            'GET /v1/sandbox/{id}/running': bridge,
+            'POST /v1/sandbox/{id}/exec': bridge,
+            'GET /v1/sandbox/{id}/pty': socket,
+            'POST /v1/sandbox/{id}/session': bridge,
+            'DELETE /v1/sandbox/{id}/session/{session}': bridge,
+            'GET /v1/sandbox/{id}/file/': bridge,
+            'PUT /v1/sandbox/{id}/file/': bridge,
+            'GET /api/version': untyped,
+            'GET /api/session/list': untyped,
+            'POST /api/execute/stream': 'events, checked above',
+            'GET /api/process/{id}/stream': 'events, checked above',
+            'POST /api/terminal/create': untyped,
+            'POST /api/port-watch': 'a stream of events',
+        });
     });
 });

@@ -25,5 +25,6 @@ withDaemon('fly: schemas', {}, (d) => {
         await r.call('GET', `/v1/${MACHINE}/wait?state=dead`, 400, a('ErrorResponse'));
         await r.call('GET', '/v1/apps/box', 401, a('ErrorResponse'), { role: 'wrong-wrong-wrong-wrong' });
         await r.checkTypes(["import type { App, ErrorResponse, Machine, ProcessStat } from 'fly-admin/dist/lib/types';"]);
+        r.checkRoutes('fly', {}, { same: /^\/v1\/sprites/ });
     });
 });

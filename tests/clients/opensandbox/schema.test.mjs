@@ -82,10 +82,39 @@ withDaemon('opensandbox: schemas', {}, (d) => {
         await r.call('GET', `/v1/sandboxes/${box.id}/endpoints/44772`, 200, lifecycle('Endpoint'));
         await r.call('GET', '/v1/sandboxes', 401, lifecycle('ErrorResponse'), { role: 'wrong-wrong-wrong-wrong' });
         await r.call('POST', `/v1/sandboxes/${box.id}/pause`, 501, lifecycle('ErrorResponse'));
+        await r.call('POST', '/v1/metrics/events', 204, null, json({}));
         await r.call('GET', '/code/contexts', 501, ERROR);
         await r.call('GET', '/v1/isolated/session', 501, ERROR);
         await r.call('GET', '/v1/isolated/capabilities', 200, execd('CapabilitiesResponse'));
         await r.call('DELETE', `/v1/sandboxes/${box.id}`, 204);
         await r.checkPython('opensandbox');
+        const ours = 'not in the models: terminals and their sockets';
+        const refused = 'refused as a whole, as the calls above';
+        const upload = 'multipart, without a reply';
+        r.checkRoutes(
+            'opensandbox',
+            {
+                'GET /command': 'a WebSocket',
+                'POST /pty': ours,
+                'GET /pty/{id}': ours,
+                'DELETE /pty/{id}': ours,
+                'GET /pty/{id}/ws': ours,
+                'GET /ws/session/{id}': ours,
+                'GET /terminal': ours,
+                'GET /metrics/watch': 'a stream without end',
+                'POST /v1/isolated': refused,
+                'PUT /v1/isolated': refused,
+                'PATCH /v1/isolated': refused,
+                'DELETE /v1/isolated': refused,
+                'POST /code': refused,
+                'PUT /code': refused,
+                'PATCH /code': refused,
+                'DELETE /code': refused,
+                'POST /files/upload': upload,
+                'POST /v1/filesystem/{uid}/{gid}/files/upload': upload,
+                'PUT /v1/sandboxes/{sandbox}': refused,
+            },
+            { same: /\/proxy\// },
+        );
     });
 });

@@ -43,11 +43,24 @@ withDaemon('vercel: schemas', {}, (d) => {
         const sleep = await ask('POST', `${at}/cmd`, 'CommandResponse', 'CommandResponse', { command: 'sleep', args: ['60'], env: {} });
         await ask('POST', `${at}/cmd/${sleep.command.id}/kill`, 'CommandResponse', 'CommandResponse', { signal: 15 });
         await ask('POST', `${at}/interactive`, 'InteractiveSessionResponse', 'InteractiveSessionResponse', {});
+        await ask('POST', `${at}/network-policy`, 'SessionResponse', 'RuntimeSessionResponse', { mode: 'allow-all' });
         await ask('POST', `${at}/fs/mkdir`, 'EmptyResponse', null, { path: 'dir' });
         await ask('POST', `${at}/stop`, 'StopSessionResponse', 'RuntimeSessionResponse', {});
         await ask('DELETE', `${v2}/box?projectId=prj_1`, null, 'SandboxResponse');
         await r.checkPython();
         r.checkZod(await schemasOf('vercel-sandbox'));
+        const at2 = '/api/v2/sandboxes/sessions/{session}';
+        r.checkRoutes(
+            'vercel',
+            {
+                'GET /health': 'no schema has it',
+                [`GET ${at2}/cmd/{id}/logs`]: 'a stream of lines',
+                [`POST ${at2}/fs/read`]: 'the bytes of a file',
+                [`POST ${at2}/fs/write`]: 'an archive',
+                'GET /interactive/{session}': 'a WebSocket',
+            },
+            { same: /^\/api\/v1\// },
+        );
     });
 
     it('the first protocol', async () => {
@@ -66,5 +79,16 @@ withDaemon('vercel: schemas', {}, (d) => {
         await ask('GET', `${at}/cmd`, null);
         await ask('POST', `${at}/stop`, 'SandboxResponse', null, {});
         r.checkZod(await schemasOf('@vercel/sandbox'));
+        const at1 = '/api/v1/sandboxes/{session}';
+        r.checkRoutes(
+            'vercel',
+            {
+                [`GET ${at1}/cmd/{id}/logs`]: 'a stream of lines',
+                [`POST ${at1}/fs/mkdir`]: 'the same as in the second protocol',
+                [`POST ${at1}/fs/read`]: 'the bytes of a file',
+                [`POST ${at1}/fs/write`]: 'an archive',
+            },
+            { same: /^(?!\/api\/v1\/)/ },
+        );
     });
 });
