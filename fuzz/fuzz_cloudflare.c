@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_cloudflare.c - messages of the multiplex, control of terminals, words for a shell, text in
- * pieces, kinds of files
+ * pieces, kinds of files, patterns
  *
  * The first byte says where text is cut in pieces; the rest is tried as each of them. What is
  * refused has a code and a reason, a quoted word reads back as itself, and pieces of text together
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "dialects/cloudflare/cf_glob.h"
 #include "dialects/cloudflare/cf_mime.h"
 #include "dialects/cloudflare/cf_wire.h"
 #include "dialects/cloudflare/cloudflare_limits.h"
@@ -111,6 +112,18 @@ static void try_kind(const char *text, size_t len)
     check(!utf8_is_valid(text, len) || cf_mime_is_text("text/plain", text, len));
 }
 
+/* The first line is a pattern, the rest a path. A pattern without stars matches itself, ** all. */
+static void try_glob(char *text)
+{
+    char *path = strchr(text, '\n');
+
+    if (path != NULL)
+        *path++ = '\0';
+    (void)cf_glob_matches(text, path != NULL ? path : text);
+    check(!cf_glob_is_valid(text) || cf_glob_matches(text, text));
+    check(cf_glob_matches("**", text));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text;
@@ -127,6 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_wrap(text, size - 1);
     try_text(text, size - 1, data[0] % 7 + 1);
     try_kind(text, size - 1);
+    try_glob(text);
     free(text);
     return 0;
 }

@@ -54,6 +54,7 @@ const struct route cf_api_rows[CF_API_ROWS] = {
     {HTTP_POST_M, "/mkdir", NULL, ROLE_OWN, 0, 0, NULL},
     {HTTP_POST_M, "/list-files", NULL, ROLE_OWN, 0, 0, NULL},
     {HTTP_POST_M, "/exists", NULL, ROLE_OWN, 0, 0, NULL},
+    {HTTP_POST_M, "/watch", NULL, ROLE_OWN, 0, 0, NULL},
 };
 
 static void (*const handlers[])(struct cf_request *q) = {
@@ -62,6 +63,7 @@ static void (*const handlers[])(struct cf_request *q) = {
     cf_process_get, cf_process_kill,   cf_process_logs,   cf_process_stream, cf_terminal_create,
     cf_port_watch,  cf_file_read,      cf_file_stream,    cf_file_write,     cf_file_delete,
     cf_file_rename, cf_file_move,      cf_file_mkdir,     cf_file_list,      cf_file_exists,
+    cf_watch_begin,
 };
 _Static_assert(CF_API_ROWS == CF_COUNT(handlers), "one handler for each route");
 

@@ -75,7 +75,7 @@ void cf_send_gap(struct call *c, uint64_t from, uint64_t to, const char *process
 void cf_dispatch(struct cf_request *q, unsigned method, const char *raw_path);
 
 /* The calls behind "/api", dispatched by cf_dispatch(). */
-#define CF_API_ROWS 25
+#define CF_API_ROWS 26
 extern const struct route cf_api_rows[CF_API_ROWS];
 
 void cf_session_create(struct cf_request *q);
@@ -101,5 +101,6 @@ void cf_file_move(struct cf_request *q);
 void cf_file_mkdir(struct cf_request *q);
 void cf_file_list(struct cf_request *q);
 void cf_file_exists(struct cf_request *q);
+void cf_watch_begin(struct cf_request *q);
 
 #endif

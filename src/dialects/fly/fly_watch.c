@@ -40,7 +40,7 @@ struct fly_watch {
 
 static void stop_all(struct fly_watch *w)
 {
-    for (size_t i = 0; i < w->count; i++) {
+    for (size_t i = 0; w->paths != NULL && i < w->count; i++) {
         file_watch_stop(w->paths[i].watch);
         w->paths[i].watch = NULL;
     }

@@ -204,6 +204,66 @@ for (const websocket of [false, true]) {
             assert.ok(!fs.existsSync(at('w')) || fs.statSync(at('w')).isDirectory());
         });
 
+        it('watches a directory: what is created, written, moved, deleted; some of it on request', async () => {
+            const c = await clientOf(d, { websocket });
+            const { parseSSEStream } = await stableSdk();
+            fs.mkdirSync(at('watch/sub/node_modules'), { recursive: true });
+            const seen = async (request, changes) => {
+                const events = [];
+                const stop = new AbortController();
+                const stream = await c.watch.watch({ path: at('watch'), ...request });
+                const all = (async () => {
+                    for await (const e of parseSSEStream(stream, stop.signal)) events.push(e);
+                })().catch(() => {});
+                changes();
+                fs.writeFileSync(at('watch/sub/last.end'), '');
+                await waitUntil(() => events.some((e) => e.path === at('watch/sub/last.end')), 'the last change');
+                stop.abort();
+                await all;
+                await waitUntil(async () => (await helpers()).length === 0, 'the end of the watcher');
+                fs.rmSync(at('watch/sub/last.end'));
+                assert.deepEqual([events[0].type, events[0].path], ['watching', at('watch')]);
+                assert.match(events[0].watchId, /./);
+                return events.slice(1).filter((e) => !e.path.endsWith('.end')).map((e) => `${e.eventType} ${path.relative(at('watch'), e.path)}${e.isDirectory ? '/' : ''}`);
+            };
+            const change = () => {
+                fs.writeFileSync(at('watch/sub/node_modules/x'), '');
+                fs.mkdirSync(at('watch/dir'));
+                fs.rmdirSync(at('watch/dir'));
+                fs.writeFileSync(at('watch/sub/a.ts'), 'x');
+                fs.chmodSync(at('watch/sub/a.ts'), 0o600);
+                fs.renameSync(at('watch/sub/a.ts'), at('watch/b.ts'));
+                fs.rmSync(at('watch/b.ts'));
+            };
+            const usual = await seen({}, change);
+            for (const e of ['create dir/', 'delete dir/', 'create sub/a.ts', 'modify sub/a.ts', 'move_from sub/a.ts', 'move_to b.ts', 'delete b.ts']) assert.ok(usual.includes(e), `${e} in ${usual}`);
+            assert.ok(!usual.some((e) => /node_modules|attrib/.test(e)), String(usual));
+            const some = await seen({ include: ['sub/*.ts', '*.end'], events: ['create', 'modify', 'attrib'] }, change);
+            assert.ok(some.includes('create sub/a.ts') && some.includes('attrib sub/a.ts') && some.every((e) => e.endsWith(' sub/a.ts')), String(some));
+            const rest = await seen({ exclude: ['s?b/**/x', '*.ts'] }, change);
+            assert.ok(rest.includes('create dir/') && !rest.some((e) => /\.ts|\/x$/.test(e)), String(rest));
+        });
+
+        it('a watch that cannot begin has an error with its code, and one whose directory is removed ends', async () => {
+            const c = await clientOf(d, { websocket });
+            const { parseSSEStream } = await stableSdk();
+            const p = at('w-end');
+            fs.mkdirSync(p);
+            fs.writeFileSync(at('w-file'), '');
+            // Through the multiplex the client has the status and the text alone.
+            const failed = (promise, name, code) => (websocket ? assert.rejects(promise, new RegExp(code)) : refused(promise, name, code));
+            await failed(c.watch.watch({ path: at('w-gone') }), 'FileNotFoundError', 'FILE_NOT_FOUND');
+            await failed(c.watch.watch({ path: at('w-file') }), 'FileSystemError', 'NOT_DIRECTORY');
+            for (const bad of [{ include: ['a'], exclude: ['b'] }, { include: ['[a]'] }, { exclude: [5] }, { exclude: [''] }, { include: ['x'.repeat(129)] }, { include: Array(33).fill('x') }, { events: ['boom'] }, { recursive: 'no' }, { path: '' }])
+                await failed(c.watch.watch({ path: p, ...bad }), 'ValidationFailedError', 'VALIDATION_FAILED');
+            const stream = await c.watch.watch({ path: p, recursive: false });
+            fs.rmdirSync(p);
+            const types = [];
+            for await (const e of parseSSEStream(stream)) types.push(e.type);
+            assert.deepEqual([types[0], types.at(-1)], ['watching', 'stopped']);
+            await assert.rejects((await clientOf(d, { websocket, role: 'type' })).watch.watch({ path: d.dir }), /may not|PERMISSION_DENIED|role/i);
+        });
+
         it('many at once', async () => {
             const f = await files();
             await Promise.all(Array.from({ length: 40 }, (_, i) => f.writeFile(at(`many/${i}`), String(i), S)));
