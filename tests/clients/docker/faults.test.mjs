@@ -69,7 +69,8 @@ withDaemon('docker: faults', {}, (d) => {
 
     it('paths, methods, versions, bodies that are wrong or too long', async () => {
         for (const [method, path, status, options] of [
-            ['GET', '/images/json', 404],
+            ['GET', '/images/alpine/history', 404],
+            ['GET', '/networks', 404],
             ['GET', '/v1.99/containers/json', 200],
             ['GET', '/v1.24/_ping', 200],
             ['POST', '/containers/json', 405],

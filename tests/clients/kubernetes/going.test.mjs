@@ -104,5 +104,33 @@ for (const wire of WIRES) {
             assert.notEqual(r.err.trim(), '', 'it says that something went wrong');
             await d.nextWorker(old);
         });
+
+        /** What kubectl had last, and what the log that follows the death of the worker has first. */
+        const floods = async () => {
+            const k = new Kubectl(d, { server: d.url + PREFIX, env: wire.env });
+            const child = k.start('exec', 'sandbox', '--', 'seq', '100000000');
+            let bytes = 0;
+            child.stdout.on('data', (b) => (bytes += b.length));
+            await waitUntil(() => bytes > 4 << 20, 'the flood');
+            const p = (await d.list('?status=running')).find((x) => x.command === 'seq');
+            const old = d.workerPid();
+            process.kill(old, 'SIGKILL');
+            const url = `${PREFIX}${POD}/log?container=${containerOf(p)}`;
+            const log = await waitUntil(() => d.request('GET', url, { agent: false }).then((a) => a.status === 200 && a.text, () => null), 'the log', 20000);
+            const r = await within(child.ended, 20000, 'the end');
+            await d.remove(p.id);
+            return [Number(r.out.subarray(-40).toString().split('\n').at(-2)), Number(log.slice(0, 40).split('\n')[1])];
+        };
+
+        // It ran on while no worker read for its client, and the ring had turned over.
+        it('a program in full flood is held back then: its log begins where kubectl stopped', async () => {
+            /* A slow machine may need more time for the request than the claim lasts. */
+            for (let attempt = 1; ; attempt++) {
+                const [last, first] = await floods();
+                if (attempt < 3 && first > last + 1) continue;
+                assert.ok(first > 1 && first <= last + 1, `kubectl had everything to ${last}, the log begins at ${first}`);
+                break;
+            }
+        });
     });
 }
