@@ -159,7 +159,8 @@ withDaemon('archives', {}, (d) => {
         const start = rss(worker);
         const watch = setInterval(() => {
             peak.worker = Math.max(peak.worker, rss(worker));
-            for (const pid of proc.pids()) if (proc.cmdline(pid)[1] === 'file-op') peak.helper = Math.max(peak.helper, rss(pid));
+            // Its own helpers only: other daemons on the machine have some, too.
+            for (const { pid } of proc.childrenNow(d.keeperPid())) if (proc.cmdline(pid)[1] === 'file-op') peak.helper = Math.max(peak.helper, rss(pid));
         }, 20);
         const began = Date.now();
         const url = `http://${d.host}:${d.port}${content(at('large'))}`;
@@ -186,7 +187,8 @@ withDaemon('archives', {}, (d) => {
         report(
             `${size / MB} MB up in ${between - began} ms, down in ${ended - between} ms; worker ${start.toFixed(0)} -> ${peak.worker.toFixed(0)} MB, helper ${peak.helper.toFixed(0)} MB`,
         );
-        assert.ok(peak.worker - start < (sanitized ? 300 : 16) && peak.helper < (sanitized ? 300 : 16), `worker ${start} -> ${peak.worker}, helper ${peak.helper}`);
+        // The address sanitizer keeps 256 MB of freed memory, and what surrounds it.
+        assert.ok(peak.worker - start < (sanitized ? 450 : 16) && peak.helper < (sanitized ? 300 : 16), `worker ${start} -> ${peak.worker}, helper ${peak.helper}`);
         fs.rmSync(at('large'));
     });
 });
