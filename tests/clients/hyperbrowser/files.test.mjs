@@ -89,6 +89,13 @@ withDaemon('hyperbrowser: files', {}, (d) => {
         await refused(files.read(at('gone')), 404, /gone/);
     });
 
+    // The system says that they have 0 bytes, so what is left was never 0.
+    it('a file of /proc is not truncated', async () => {
+        const { json: whole } = await d.request('POST', `${BASE}/read`, { json: { path: '/proc/self/mounts' } });
+        assert.match(whole.content, / \/proc /);
+        assert.deepEqual([whole.bytesRead, whole.truncated], [Buffer.byteLength(whole.content), false]);
+    });
+
     it('a file that is too large for JSON is refused, and can be read in parts or downloaded', async () => {
         const bytes = Buffer.alloc((16 << 20) + 1, 'x');
         await files.upload(at('large'), bytes);
