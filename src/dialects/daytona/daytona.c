@@ -22,20 +22,25 @@
 
 /* --- errors ------------------------------------------------------------------------ */
 
+void dt_put_error(struct json_out *o, const struct dt_error *e)
+{
+    json_kint(o, "statusCode", e->status);
+    json_kstr(o, "message", e->message);
+    json_kstr(o, "source", "DAYTONA_DAEMON");
+    if (e->code != NULL)
+        json_kstr(o, "code", e->code);
+    json_ktime(o, "timestamp", clock_wall_ms());
+    json_kstr(o, "path", e->path);
+    json_kstr(o, "method", e->method);
+}
+
 static void envelope(struct http_request *rq, int status, const char *code, const char *message)
 {
     struct json_out o = dialect_reply_open(dialect_base_of(rq));
     char method[METHODS_TEXT_BYTES];
 
     router_methods_text(http_method(rq), method);
-    json_kint(&o, "statusCode", status);
-    json_kstr(&o, "message", message);
-    json_kstr(&o, "source", "DAYTONA_DAEMON");
-    if (code != NULL)
-        json_kstr(&o, "code", code);
-    json_ktime(&o, "timestamp", clock_wall_ms());
-    json_kstr(&o, "path", http_path(rq));
-    json_kstr(&o, "method", method);
+    dt_put_error(&o, &(struct dt_error){status, code, message, http_path(rq), method});
     dialect_reply_send(rq, status, &o);
 }
 

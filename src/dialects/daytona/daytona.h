@@ -43,6 +43,13 @@ static inline struct dt *dt_of(const struct http_request *rq)
 /* daytona.c: an error with a status and code of its own, or with http_reply_error() any of ours. */
 void dt_fail(struct http_request *rq, int status, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* The members of such an error, for one inside a reply. */
+struct dt_error {
+    int status;
+    const char *code, *message; /* code NULL: none */
+    const char *path, *method;  /* of the request */
+};
+void dt_put_error(struct json_out *o, const struct dt_error *e);
 
 /* daytona.c: what requests have in common. NULL or false: the request has been replied to. */
 /* Decodes the body. Call dt_request_fini() in either case. */

@@ -6,10 +6,12 @@
  * so that it never looks whole. Layer: dialects.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/crypto.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/file_entry.h"
 #include "dialects/common/transfer.h"
@@ -21,6 +23,7 @@ struct bulk {
     struct transfer *transfer; /* reads the file `at`; NULL: none */
     struct file_lines lines;
     json_t *body, *paths; /* paths borrowed from body */
+    char *path;           /* of the request */
     size_t at;
     bool opened;
     int64_t left; /* of the file that is open; -1: unknown */
@@ -34,6 +37,7 @@ static void bulk_release(struct call *c)
     transfer_free(b->transfer);
     file_lines_fini(&b->lines);
     json_decref(b->body);
+    free(b->path);
 }
 
 static void bulk_leave(struct call *c)
@@ -103,11 +107,7 @@ static void send_error(struct bulk *b, int status, const char *code, const char 
 
     json_out_init(&o, &text);
     json_open(&o, '{');
-    json_kint(&o, "statusCode", status);
-    json_kstr(&o, "message", message);
-    json_kstr(&o, "source", "DAYTONA_DAEMON");
-    if (code != NULL)
-        json_kstr(&o, "code", code);
+    dt_put_error(&o, &(struct dt_error){status, code, message, b->path, "POST"});
     json_close(&o, '}');
     send_head(b, "error", "application/json", (int64_t)text.len);
     send(b, buf_data(&text), text.len);
@@ -238,6 +238,7 @@ void dt_file_bulk_download(struct http_request *rq)
     b = call_begin(rq, &bulk_kind, sizeof *b);
     b->body = body;
     b->paths = paths;
+    b->path = hf_xstrdup(http_path(rq));
     crypto_random(raw, sizeof raw);
     memcpy(b->boundary, "holdfast-", 9);
     hex_encode(b->boundary + 9, raw, sizeof raw);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every reply is what Daytona's own OpenAPI clients (PyPI daytona_api_client, daytona_toolbox_api_client) say it is.
 
+import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { withDaemon } from '../../lib/daemon.mjs';
@@ -99,6 +100,10 @@ withDaemon('daytona: schemas', {}, (d) => {
         await r.call('GET', `/files/download?path=${at('none')}`, 404, TOOLBOX);
         await r.call('GET', `/files/find?path=${at('.')}&pattern=TODO`, 200, TOOLBOX);
         await r.call('GET', `/files/search?path=${at('.')}&pattern=one`, 200, TOOLBOX);
+        const form = await d.request('POST', `${BASE}/toolbox/local/files/bulk-download`, json({ paths: [path.join(dir, 'none'), dir] }));
+        const errors = await new Response(form.text, { headers: { 'Content-Type': form.headers['content-type'] } }).formData();
+        assert.equal(errors.getAll('error').length, 2, form.text);
+        for (const part of errors.getAll('error')) r.note('the error of a part', REFUSED, JSON.parse(await part.text()));
         await r.call('POST', `/files/permissions?path=${at('one')}&mode=600`, 200, TOOLBOX);
         await r.call('POST', `/files/move?source=${at('one')}&destination=${at('two')}`, 200, TOOLBOX);
         await r.call('POST', '/files/replace', 501, REFUSED, json({ files: [path.join(dir, 'two')], pattern: 'TODO', newValue: 'done' }));
