@@ -54,17 +54,26 @@ static bool is_for_files(const char *path)
     return at != NULL && strncmp(at, "/fs/", 4) == 0;
 }
 
+/* The system's name of an error that is not a file operation's. */
+static const char *errno_name_of(int status)
+{
+    switch (status) {
+    case 401:
+    case 403: return "EACCES";
+    case 404: return "ENOENT";
+    case 408: return "ETIMEDOUT";
+    case 413: return "EFBIG";
+    case 429: return "EAGAIN";
+    default: return status >= 500 ? "EIO" : "EINVAL";
+    }
+}
+
 /* Calls for files have the system's names of errors, all others the daemon's. */
 static void put_file_error(struct json_out *o, const struct hf_error *err, const char *detail)
 {
-    const char *name = err->errno_name;
-
-    if (name == NULL)
-        name = hf_code_status(err->code) >= 500                                ? "EIO"
-               : err->code == HF_E_forbidden || err->code == HF_E_unauthorized ? "EACCES"
-                                                                               : "EINVAL";
     json_kstr(o, "error", detail);
-    json_kstr(o, "code", name);
+    json_kstr(o, "code",
+              err->errno_name != NULL ? err->errno_name : errno_name_of(hf_code_status(err->code)));
     if (err->path[0] != '\0')
         json_kstr(o, "path", err->path);
 }

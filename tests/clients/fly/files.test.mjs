@@ -161,6 +161,15 @@ withDaemon('fly: files', {}, (d) => {
         assert.deepEqual(Object.keys(raw.json).sort(), ['code', 'error']);
     });
 
+    // All of these were EINVAL.
+    it('errors that are not the system’s have its code, too', async () => {
+        const code = async (...call) => (({ status, json }) => [status, json.code])(await d.request(...call));
+        assert.deepEqual(await code('GET', `${FS}/unknown`), [404, 'ENOENT']);
+        assert.deepEqual(await code('POST', `${FS}/read`), [405, 'EINVAL']);
+        assert.deepEqual(await code('POST', `${FS}/rename`, { body: Buffer.alloc(8 << 20) }), [413, 'EFBIG']);
+        assert.deepEqual(await code('GET', `${FS}/read?path=/`, { role: 'wrong-wrong-wrong-wrong' }), [401, 'EACCES']);
+    });
+
     it('special files are refused at once, and change nothing', async () => {
         execFileSync('mkfifo', [at('fifo')]);
         await refused(files().readFile('fifo'), 'UNKNOWN', /not a regular file/);
