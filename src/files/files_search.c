@@ -317,6 +317,7 @@ static bool regex_is_small(const char *text)
 static bool search_decode(struct files_search *s, char **args, regex_t *regex)
 {
     const char *expression = files_option(args + 1, "regex");
+    int64_t limit_max;
     char why[200];
     int rc;
 
@@ -326,7 +327,8 @@ static bool search_decode(struct files_search *s, char **args, regex_t *regex)
     s->any_case = !files_flag(args + 1, "case", true);
     s->spans = files_flag(args + 1, "spans", false);
     s->ignores = files_flag(args + 1, "ignore", false);
-    if (!files_number(args + 1, "limit", 1, LIMIT_SEARCH_RESULTS, &s->left) ||
+    limit_max = s->text == NULL && expression == NULL ? LIMIT_FILE_LIST : LIMIT_SEARCH_RESULTS;
+    if (!files_number(args + 1, "limit", 1, limit_max, &s->left) ||
         !files_number(args + 1, "depth", 1, LIMIT_FILE_DEPTH, &s->depth)) {
         files_fail(EINVAL, args[0]);
         return false;

@@ -113,6 +113,17 @@ static void write_entry(struct json_out *o, const struct file_entry *e, int base
     json_close(o, '}');
 }
 
+/* Only a search is cut short, as a list without a pattern fails. */
+static void list_cut_short(struct http_request *rq, const struct file_results *r)
+{
+    if (r->count >= LIMIT_FILE_LIST)
+        dialect_fail(rq, HF_E_too_many_files, "more than %d entries match", LIMIT_FILE_LIST);
+    else
+        dialect_fail(rq, HF_E_request_timeout,
+                     "the directory is too large to search: %d s or %d entries were not enough",
+                     LIMIT_SEARCH_MS / 1000, LIMIT_TREE_ENTRIES);
+}
+
 static void list_reply(struct http_request *rq, const struct file_results *r, int base)
 {
     struct fly_fs_request f;
@@ -121,7 +132,7 @@ static void list_reply(struct http_request *rq, const struct file_results *r, in
 
     (void)base;
     if (r->truncated) {
-        dialect_fail(rq, HF_E_too_many_files, "more entries match than fit into one reply");
+        list_cut_short(rq, r);
         return;
     }
     if (!query_decode(rq, &f, path))
@@ -151,6 +162,7 @@ void fly_fs_list(struct http_request *rq)
     if (pattern != NULL && pattern[0] != '\0') {
         file_op_init(&op, NULL, "search", path);
         file_op_option(&op, "name", pattern);
+        file_op_number(&op, "limit", LIMIT_FILE_LIST);
         file_op_option(&op, "depth", depth);
     } else {
         file_op_init(&op, NULL, "list", path);

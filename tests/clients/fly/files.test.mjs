@@ -70,6 +70,16 @@ withDaemon('fly: files', {}, (d) => {
         assert.deepEqual({ ...json.entries[1], modTime: '' }, { name: 'b.txt', path: at('l/b.txt'), type: 'file', size: 7, mode: '0644', modTime: '', isDir: false });
     });
 
+    // Beyond 1000 matches it was 413, although the same list without a pattern worked.
+    it('lists as many entries by a pattern as without one', async () => {
+        for (let i = 0; i <= 1000; i++) fs.mkdirSync(at(`matches/${i}.d/x`), { recursive: true });
+        assert.equal((await files().readdir('matches', { pattern: '*.d' })).length, 1001);
+        for (let i = 1001; i <= 10000; i++) fs.mkdirSync(at(`matches/${i}.d`));
+        const a = await d.request('GET', `${FS}/list?path=${at('matches')}&pattern=*.d`);
+        assert.deepEqual([a.status, a.json], [413, { error: 'more than 10000 entries match', code: 'EFBIG' }]);
+        fs.rmSync(at('matches'), { recursive: true });
+    });
+
     it('describes a file, and what a link leads to; exists', async () => {
         await files().writeFile('s/file', '12345', { mode: 0o754 });
         fs.symlinkSync('file', at('s/link'));
