@@ -160,12 +160,12 @@ void fly_fs_list(struct http_request *rq)
         return;
     snprintf(depth, sizeof depth, "%d", f.recursive ? LIMIT_FILE_DEPTH : 1);
     if (pattern != NULL && pattern[0] != '\0') {
-        file_op_init(&op, NULL, "search", path);
+        file_op_init(&op, user_of(&f), "search", path);
         file_op_option(&op, "name", pattern);
         file_op_number(&op, "limit", LIMIT_FILE_LIST);
         file_op_option(&op, "depth", depth);
     } else {
-        file_op_init(&op, NULL, "list", path);
+        file_op_init(&op, user_of(&f), "list", path);
         file_op_arg(&op, depth);
         file_op_flag(&op, "single", true);
     }

@@ -301,3 +301,12 @@ withDaemon('fly: files', {}, (d) => {
         assert.equal((await d.request('GET', '/dialects/fly/v1/sprites/box/control')).status, 404);
     });
 });
+
+// A list accepted asRoot, and was made as the daemon's own user.
+withDaemon('fly: files of a daemon that may not run processes as root', { args: process.getuid() === 0 ? ['--spawn-user', 'nobody'] : [] }, (d) => {
+    for (const call of ['read?path=/etc/passwd', 'list?path=/', 'list?path=/&pattern=*'])
+        it(`${call}: asRoot is refused`, async () => {
+            const a = await d.request('GET', `${FS}/${call}&asRoot=true`);
+            assert.deepEqual([a.status, a.json.code], [422, 'EPERM'], a.text);
+        });
+});
