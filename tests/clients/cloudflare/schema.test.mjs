@@ -2,12 +2,16 @@
 // Every reply of the container's routes has what the types of npm @cloudflare/sandbox read, with their types and enumerations.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { Replies } from '../../lib/replies.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
-const TYPES = ['CommandExecuteResponse', 'CreateSessionResponse', 'DeleteSessionResponse', 'PingResponse', 'ProcessStartResult', 'ProcessListResult', 'ProcessInfoResult', 'ProcessKillResult', 'ProcessLogsResult', 'ProcessCleanupResult', 'ExecEvent', 'LogEvent'];
+const TYPES = ['FileClient', 'FileStreamEvent', 'CommandExecuteResponse', 'CreateSessionResponse', 'DeleteSessionResponse', 'PingResponse', 'ProcessStartResult', 'ProcessListResult', 'ProcessInfoResult', 'ProcessKillResult', 'ProcessLogsResult', 'ProcessCleanupResult', 'ExecEvent', 'LogEvent'];
+/** The method of the client whose result each call for files is. */
+const METHODS = { read: 'readFile', write: 'writeFile', delete: 'deleteFile', rename: 'renameFile', move: 'moveFile', mkdir: 'mkdir', 'list-files': 'listFiles', exists: 'exists' };
 const a = (name) => ({ typesRead: name });
 const eventsOf = (text) => text.split('\n').filter((l) => l.startsWith('data: ')).map((l) => JSON.parse(l.slice(6)));
 
@@ -34,6 +38,22 @@ withDaemon('cloudflare: schemas', {}, (d) => {
         await r.call('POST', '/api/process/start', 200, a('ProcessStartResult'), json({ command: 'true', sessionId: 's' }));
         await r.call('DELETE', '/api/process/kill-all', 200, a('ProcessCleanupResult'));
         await r.call('GET', '/api/process/list', 200, a('ProcessListResult'));
+        const at = (name) => path.join(d.dir, name);
+        const file = (call, body) => r.call('POST', `/api/${call}`, 200, a(`Awaited<ReturnType<FileClient['${METHODS[call]}']>>`), json({ sessionId: 's', ...body }));
+        const [f, made] = [at('f.txt'), at('made')];
+        await file('write', { path: f, content: 'text' });
+        await file('read', { path: f });
+        await file('read', { path: f, encoding: 'base64' });
+        await file('exists', { path: f });
+        await file('mkdir', { path: made });
+        await file('rename', { oldPath: f, newPath: at('g') });
+        await file('move', { sourcePath: at('g'), destinationPath: at('made/g') });
+        await file('list-files', { path: made });
+        await file('delete', { path: at('made/g') });
+        fs.writeFileSync(f, 'text');
+        const bytes = await d.request('POST', '/dialects/cloudflare/api/read/stream', json({ path: f, sessionId: 's' }));
+        assert.deepEqual(eventsOf(bytes.text).map((e) => e.type), ['metadata', 'chunk', 'complete']);
+        for (const e of eventsOf(bytes.text)) r.note(`event ${e.type} of read/stream`, a('FileStreamEvent'), e);
         await r.call('POST', '/api/session/delete', 200, a('DeleteSessionResponse'), json({ sessionId: 's' }));
 
         await r.checkTypes([`import type { ${TYPES.join(', ')} } from 'cf-sandbox';`]);
@@ -63,6 +83,8 @@ withDaemon('cloudflare: schemas', {}, (d) => {
             'GET /api/process/{id}/stream': 'events, checked above',
             'POST /api/terminal/create': untyped,
             'POST /api/port-watch': 'a stream of events',
+            'POST /api/watch': 'a stream without end',
+            'POST /api/read/stream': 'events, checked above',
         });
     });
 });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every reply is what the types of npm @opencode-ai/sdk say for its call and status; they are generated from OpenCode's OpenAPI document.
 
+import fs from 'node:fs';
+import path from 'node:path';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { basic } from '../../lib/opencode.mjs';
 import { Replies } from '../../lib/replies.mjs';
@@ -71,13 +73,26 @@ withDaemon('opencode: schemas', {}, (d) => {
         await r.call('DELETE', `/api/pty/${v2.data.id}`, 204, null, { headers: { Authorization: basic(d.token) } });
         await call('GET', `/api/pty/${v2.data.id}`, 'V2PtyGet', 404);
         await call('POST', '/api/pty', 'V2PtyCreate', 400, json({ command: 5 }));
+        fs.mkdirSync(path.join(d.dir, 'sub'));
+        fs.writeFileSync(path.join(d.dir, 'sub/text'), 'one TODO\n');
+        fs.writeFileSync(path.join(d.dir, 'sub/bytes'), Buffer.from([0, 255, 1]));
+        await call('GET', '/file?path=sub', 'FileList');
+        for (const name of ['text', 'bytes', 'none']) await call('GET', `/file/content?path=sub/${name}`, 'FileRead');
+        await call('GET', '/file/status', 'FileStatus');
+        await call('GET', '/find?pattern=TODO', 'FindText');
+        await call('GET', '/find/file?query=text', 'FindFiles');
+        await call('GET', '/find/symbol?query=text', 'FindSymbols');
+        await call('GET', '/api/fs/list?path=sub', 'V2FsList');
+        await call('GET', '/api/fs/find?query=text', 'V2FsFind');
+        await call('GET', '/file', 'FileList', 400);
+        await call('GET', '/api/fs/list?path=..', 'V2FsList', 400);
         await call('POST', '/instance/dispose', 'InstanceDispose');
 
         await r.checkTypes([`import type { BadRequestError, ${[...used].join(', ')} } from '@opencode-ai/sdk/v2/types';`]);
         const stream = 'a stream of events';
         const slash = 'the same with a slash';
         r.checkRoutes('opencode', {
-            'GET /global/event': stream, 'GET /event': stream, 'GET /pty/{id}/connect': 'a WebSocket', 'GET /api/pty/{id}/connect': 'a WebSocket',
+            'GET /api/fs/read/': 'the bytes of a file', 'GET /global/event': stream, 'GET /event': stream, 'GET /pty/{id}/connect': 'a WebSocket', 'GET /api/pty/{id}/connect': 'a WebSocket',
             'GET /global/health/': slash, 'GET /session/': slash, 'POST /session/': slash, 'GET /pty/': slash, 'POST /pty/': slash, 'GET /api/pty/': slash, 'POST /api/pty/': slash,
         });
     });
