@@ -45,8 +45,8 @@ async function sweep(list, attempt) {
 
 const wanted = (status, a) => (a.status === status ? null : `${a.status} instead of ${status}: ${a.text.slice(0, 200)}`);
 
-/** Counts of what the machine and its clients do change without anybody's doing. */
-const isSnapshot = (c) => c.method === 'GET' && !c.isUpgrade && !c.isPrefix && !/\{|metrics|activity/.test(c.path);
+/** Counts of what the machine and its clients do change without anybody's doing; a stream of events has no end. */
+const isSnapshot = (c) => c.method === 'GET' && !c.isUpgrade && !c.isPrefix && !/\{|metrics|activity|\/events$/.test(c.path);
 
 /** What anyone with `own` can see of the daemon's state: every list and setting of every dialect that stands still. */
 class State {

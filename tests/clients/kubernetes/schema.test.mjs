@@ -29,6 +29,12 @@ withDaemon('kubernetes: schemas', {}, (d) => {
         await r.call('GET', pods, 200, a('V1PodList'));
         await r.call('GET', `${pods}/sandbox`, 200, a('V1Pod'));
 
+        for (const group of ['authorization', 'authentication']) await r.call('GET', `/apis/${group}.k8s.io/v1`, 200, a('V1APIResourceList'));
+        const review = (group, kind, spec) => r.call('POST', `/apis/${group}.k8s.io/v1/self${kind.toLowerCase()}s`, 201, a(`V1Self${kind}`), { json: { apiVersion: `${group}.k8s.io/v1`, kind: `Self${kind}`, spec } });
+        await review('authorization', 'SubjectAccessReview', { resourceAttributes: { namespace: 'default', verb: 'get', resource: 'pods' } });
+        await review('authorization', 'SubjectRulesReview', { namespace: 'default' });
+        await review('authentication', 'SubjectReview');
+
         const status = a('V1Status');
         await r.call('GET', `${pods}/none`, 404, status);
         await r.call('GET', `${pods}/none/log`, 404, status);
