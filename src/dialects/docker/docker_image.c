@@ -96,6 +96,13 @@ static void write_object(struct json_out *o, const char *key)
     json_close(o, '}');
 }
 
+/* Until version 1.43. */
+static void write_virtual_size(struct json_out *o, int minor)
+{
+    if (minor < 44)
+        json_kint(o, "VirtualSize", 0);
+}
+
 static void image_reply(struct http_request *rq, const char *name)
 {
     struct docker *dk = docker_of(rq);
@@ -121,7 +128,7 @@ static void image_reply(struct http_request *rq, const char *name)
                                                   : u.machine);
     json_kstr(&o, "Os", "linux");
     json_kint(&o, "Size", 0);
-    json_kint(&o, "VirtualSize", 0);
+    write_virtual_size(&o, docker_minor(rq));
     json_kopen(&o, "RootFS", '{');
     json_kstr(&o, "Type", "layers");
     write_list(&o, "Layers", NULL);
@@ -218,6 +225,7 @@ void docker_get_image(struct http_request *rq)
 
 struct image_listing {
     struct docker *docker;
+    int minor; /* of the client's version */
     struct json_out o;
     json_t *filters, *seen;
 };
@@ -232,7 +240,7 @@ static void write_summary(struct image_listing *l, const char *name)
     json_kint(o, "Created", l->docker->began_ms / 1000);
     json_kint(o, "Size", 0);
     json_kint(o, "SharedSize", -1);
-    json_kint(o, "VirtualSize", 0);
+    write_virtual_size(o, l->minor);
     json_kint(o, "Containers", -1);
     write_object(o, "Labels");
     json_close(o, '}');
@@ -257,7 +265,7 @@ static bool list_image(void *arg, struct docker_entry *b)
 void docker_list_images(struct http_request *rq)
 {
     struct docker *dk = docker_of(rq);
-    struct image_listing l = {.docker = dk};
+    struct image_listing l = {.docker = dk, .minor = docker_minor(rq)};
     struct hf_error err = {0};
 
     l.filters = docker_filter_parse(DOCKER_FILTER_IMAGES, http_query(rq, "filters"), &err);

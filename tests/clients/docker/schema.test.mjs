@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every reply is what Docker's own API document says it is; it is part of the Go module github.com/docker/docker.
 
+import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
@@ -27,6 +28,12 @@ withDaemon('docker: schemas', {}, (d) => {
         await r.call('POST', `/containers/${Id}/start`, 304);
         await r.call('GET', `/containers/${Id}/json`, 200, ANY);
         await r.call('GET', '/containers/sandbox/json', 200, ANY);
+        await r.call('GET', '/images/json', 200, ANY);
+        await r.call('GET', '/images/local/json', 200, ANY);
+        for (const [version, has] of [['v1.43', true], ['v1.44', false]]) {
+            const [list, one] = await Promise.all(['/images/json', '/images/local/json'].map((p) => d.request('GET', `${BASE}/${version}${p}`)));
+            assert.deepEqual([list.json[0], one.json].map((image) => 'VirtualSize' in image), [has, has], version);
+        }
         await r.call('GET', '/containers/json?all=1', 200, ANY);
         await r.call('GET', '/containers/json?all=1&size=1', 200, ANY);
         await r.call('GET', `/containers/${Id}/top`, 200, ANY);
@@ -48,7 +55,7 @@ withDaemon('docker: schemas', {}, (d) => {
         await r.call('POST', `/exec/${tty.Id}/start`, 200, null, json({ Detach: true, Tty: true }));
         await r.call('POST', `/exec/${tty.Id}/resize?h=30&w=100`, 200);
 
-        await r.call('POST', `/containers/${Id}/restart?t=1`, 501, ANY);
+        await r.call('POST', `/containers/${Id}/restart?t=1`, 204);
         await r.call('POST', `/containers/${Id}/kill`, 204);
         await r.call('POST', `/containers/${Id}/wait`, 200, ANY);
         await r.call('POST', `/containers/${Id}/stop`, 304);
@@ -77,6 +84,7 @@ withDaemon('docker: schemas', {}, (d) => {
             'GET /containers/{id}/attach/ws': 'a WebSocket',
             'PUT /containers/{id}/archive': 'an archive',
             'GET /events': 'a stream without end',
+            'POST /images/create': 'a stream of JSON, without a schema',
         }, { same: /^\/\{version\}/ });
     });
 });
