@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "dialects/common/call.h"
+#include "dialects/common/caller.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/kubernetes/kubernetes_limits.h"
 #include "engine/engine.h"
@@ -276,9 +277,9 @@ void kube_watch(struct http_request *rq, int pod)
 
     if (!query_decode(rq, &q))
         return;
-    if (kube_of(rq)->watches >= LIMIT_KUBE_WATCHES) {
-        kube_refuse(rq, 429, "%d watches are already in progress; try again later",
-                    LIMIT_KUBE_WATCHES);
+    if (kube_of(rq)->watches >= caller_share(rq, LIMIT_KUBE_WATCHES)) {
+        kube_refuse(rq, 429, "%zu watches are already in progress; try again later",
+                    kube_of(rq)->watches);
         return;
     }
     w = watch_begin(rq, &q, pod);

@@ -5,11 +5,13 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import readline from 'node:readline';
 import { withDaemon } from '../../lib/daemon.mjs';
+import { limit } from '../../lib/limits.mjs';
 import { afterEach, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 import { BASE, Cli, dockerode, withClis } from './client.mjs';
 
-const LIMIT = 64; // LIMIT_DOCKER_EVENTS
+const LIMIT = limit('LIMIT_DOCKER_EVENTS');
+const KEPT_PART = limit('LIMIT_WAITS_KEPT_PART');
 const now = () => (Date.now() / 1000).toFixed(3);
 
 withDaemon('docker: events', {}, (d) => {
@@ -150,6 +152,18 @@ withDaemon('docker: events', {}, (d) => {
         await assert.rejects(docker().getImage('-bad').inspect(), { statusCode: 400 });
         await assert.rejects(docker().getImage('abcdef012345').inspect(), { statusCode: 404 });
         await assert.rejects(docker().listImages({ filters: { nosuch: ['1'] } }), { statusCode: 400 });
+    });
+
+    // A token that only watches could use all streams, and the owner's request was refused.
+    it('watchers leave streams for the owner', async () => {
+        const watcher = dockerode(d, { token: d.tokens.watch });
+        const many = [];
+        for (let i = 0; i < LIMIT - LIMIT / KEPT_PART; i++) many.push(await watcher.getEvents({}));
+        await assert.rejects(watcher.getEvents({}), new RegExp(` ${many.length} requests for events are already in progress; try again later`));
+        for (let i = many.length; i < LIMIT; i++) many.push(await docker().getEvents({}));
+        await assert.rejects(docker().getEvents({}), { statusCode: 429 });
+        many.forEach((m) => m.destroy());
+        await waitUntil(() => watcher.getEvents({}).then((s) => (s.destroy(), true), () => false), 'room again');
     });
 
     it('a worker that dies cuts the stream, and the next one knows what was', async () => {

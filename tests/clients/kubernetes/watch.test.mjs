@@ -8,11 +8,13 @@ import path from 'node:path';
 import * as k8s from '@kubernetes/client-node';
 import { Authority } from '../../lib/certs.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
+import { limit } from '../../lib/limits.mjs';
 import { after, it } from '../../lib/test.mjs';
 import { waitUntil, within } from '../../lib/wait.mjs';
 import { configOf, containerOf, Kubectl, KUBECTL, PREFIX } from './client.mjs';
 
-const LIMIT = 64; // LIMIT_KUBE_WATCHES
+const LIMIT = limit('LIMIT_KUBE_WATCHES');
+const KEPT_PART = limit('LIMIT_WAITS_KEPT_PART');
 const PODS = '/api/v1/namespaces/default/pods';
 
 withDaemon('kubernetes: watch', {}, (d) => {
@@ -114,6 +116,26 @@ withDaemon('kubernetes: watch', {}, (d) => {
         many.forEach((w) => w.close());
         const one = await waitUntil(() => watch().then((w) => w.until(() => true, 'the pod').then(() => w), () => null).catch(() => null), 'room again');
         one.close();
+    });
+
+    // A token that only watches could use all of them, and the owner's request was refused.
+    it('watchers leave watches and metrics for the owner', async () => {
+        const url = `${PREFIX}${PODS}?watch=true`;
+        const status = async (role) => {
+            const res = await d.open('GET', url, { role });
+            res.on('error', () => {}).destroy();
+            return res.statusCode;
+        };
+        const open = [];
+        for (let i = 0; i < LIMIT - LIMIT / KEPT_PART; i++) open.push(await d.open('GET', url, { role: 'watch' }));
+        assert.deepEqual([await status('watch'), await status('own')], [429, 200]);
+        open.forEach((res) => res.on('error', () => {}).destroy());
+        await waitUntil(async () => (await status('watch')) === 200, 'room again');
+        const metrics = (role) => d.request('GET', `${PREFIX}/apis/metrics.k8s.io/v1beta1/pods`, { role });
+        const many = Array.from({ length: 3 * limit('LIMIT_KUBE_METRICS') }, () => metrics('watch'));
+        const refused = await Promise.any(many.map(async (r) => ((await r).status === 429 ? 429 : Promise.reject(new Error('not refused')))));
+        assert.deepEqual([refused, (await metrics('own')).status], [429, 200]);
+        await Promise.all(many);
     });
 
     it('an unknown pod has the name and kind in details', async () => {
