@@ -138,6 +138,53 @@ withDaemon('kubernetes: watch', {}, (d) => {
         await Promise.all(many);
     });
 
+    /** Changes a process again and again until `body` is over. */
+    const whileChanging = async (body) => {
+        const p = await d.sh('read x', { stdin: 'pipe' });
+        let over = false;
+        const changes = (async () => {
+            for (let i = 0; !over; i++) await d.request('PATCH', `/v1/processes/${p.id}`, { json: { label: `${i}` } });
+        })();
+        try {
+            return await body();
+        } finally {
+            over = true;
+            await changes;
+            await d.remove(p.id);
+        }
+    };
+    const version = (e) => Number(e.object.metadata.resourceVersion);
+
+    // Each watch serialised the pod for itself, so that 64 of a large pod delayed everyone.
+    it('all watches share a version of the pod, of which there are ten a second', async () => {
+        const began = performance.now();
+        const all = await whileChanging(async () => {
+            const many = [];
+            for (let i = 0; i < 16; i++) {
+                many.push(await watch());
+                await many[i].until(() => true, 'the pod');
+            }
+            await Promise.all(many.map((w) => w.until((e) => version(e) > version(many[15].events[0]) + 100, 'later versions')));
+            return many;
+        });
+        all.forEach((w) => w.close());
+        const versions = new Set(all.flatMap((w) => w.events.map(version)));
+        const most = Math.ceil((performance.now() - began) / 100) + 1;
+        assert.ok(versions.size <= most, `${versions.size} versions, at most ${most} expected`);
+    });
+
+    // A client that watched again from such a bookmark never got that change.
+    it('a bookmark has no version whose pod was not sent', async () => {
+        await whileChanging(async () => {
+            const many = await Promise.all(Array.from({ length: 16 }, (_, i) => watch({ timeoutSeconds: 1 + (i % 2), allowWatchBookmarks: true })));
+            for (const w of many) {
+                assert.equal(await within(w.ended, 15000, 'the end'), 'regular');
+                const mark = w.events.findIndex((e) => e.type === 'BOOKMARK');
+                if (mark >= 0) assert.equal(version(w.events[mark]), version(w.events[mark - 1]), w.types());
+            }
+        });
+    });
+
     it('an unknown pod has the name and kind in details', async () => {
         const a = await d.request('GET', `${PREFIX}${PODS}/nosuch`);
         assert.deepEqual(JSON.parse(a.text).details, { name: 'nosuch', kind: 'pods' });
