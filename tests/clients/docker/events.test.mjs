@@ -154,6 +154,20 @@ withDaemon('docker: events', {}, (d) => {
         await assert.rejects(docker().listImages({ filters: { nosuch: ['1'] } }), { statusCode: 400 });
     });
 
+    // The tag was ignored: `alpine` and `tag=3.19` was alpine:latest.
+    it('pull has the tag or digest of its parameter', async () => {
+        const pull = (query) => d.request('POST', `${BASE}/images/create?${query}`);
+        const digest = `sha256:${'0a'.repeat(32)}`;
+        for (const [query, id] of [
+            ['fromImage=alpine&tag=3.19', 'alpine:3.19'], ['fromImage=alpine&tag=', 'alpine:latest'], ['fromImage=reg.example:5000/a/b:1&tag=2', 'reg.example:5000/a/b:2'],
+            [`fromImage=alpine&tag=${digest}`, `alpine@${digest}`], [`fromImage=alpine@${digest}`, `alpine@${digest}`], [`fromImage=alpine&tag=${'x'.repeat(128)}`, `alpine:${'x'.repeat(128)}`],
+        ]) assert.equal((await pull(query)).json?.id, id, query);
+        for (const query of ['fromImage=alpine&tag=a/b', 'fromImage=alpine&tag=.x', 'fromImage=alpine&tag=-x', 'fromImage=alpine&tag=a%20b', 'fromImage=alpine&tag=sha256:00', `fromImage=alpine&tag=${'x'.repeat(129)}`, 'tag=1', 'fromImage=&tag=1', 'fromImage=:1&tag=1', `fromImage=${'x'.repeat(250)}&tag=123456`]) {
+            const a = await pull(query);
+            assert.deepEqual([a.status, a.json], [400, { message: 'invalid reference format' }], query);
+        }
+    });
+
     // A token that only watches could use all streams, and the owner's request was refused.
     it('watchers leave streams for the owner', async () => {
         const watcher = dockerode(d, { token: d.tokens.watch });
