@@ -445,6 +445,10 @@ void kube_pod(struct http_request *rq)
 
     if (!kube_is_pod(rq))
         return;
+    if (kube_flag(rq, "watch")) {
+        kube_refuse(rq, 405, "watch the list of pods, with fieldSelector=metadata.name=" KUBE_POD);
+        return;
+    }
     if (kube_wants_table(rq)) {
         send_table(rq, true);
         return;

@@ -185,6 +185,14 @@ withDaemon('kubernetes: watch', {}, (d) => {
         });
     });
 
+    // The reply was the pod, which a client that watches takes for an event without a type.
+    it('one pod cannot be watched by its path', async () => {
+        const a = await d.request('GET', `${PREFIX}${PODS}/sandbox?watch=true`);
+        assert.deepEqual([a.status, a.json.reason, a.json.message], [405, 'MethodNotAllowed', 'watch the list of pods, with fieldSelector=metadata.name=sandbox']);
+        assert.equal((await d.request('GET', `${PREFIX}${PODS}/nosuch?watch=true`)).status, 404);
+        assert.equal((await d.request('GET', `${PREFIX}${PODS}/sandbox?watch=false`)).json.kind, 'Pod');
+    });
+
     it('an unknown pod has the name and kind in details', async () => {
         const a = await d.request('GET', `${PREFIX}${PODS}/nosuch`);
         assert.deepEqual(JSON.parse(a.text).details, { name: 'nosuch', kind: 'pods' });
