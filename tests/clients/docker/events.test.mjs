@@ -2,6 +2,7 @@
 // docker events, restart and images: containers that start, die and are destroyed; a name as an image.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import http from 'node:http';
 import readline from 'node:readline';
 import { withDaemon } from '../../lib/daemon.mjs';
@@ -131,6 +132,22 @@ withDaemon('docker: events', {}, (d) => {
         assert.deepEqual(brief(a.events).map(([x]) => x), ['die', 'destroy', 'start']);
         assert.deepEqual([...new Set(a.events.map((e) => e.id))], [c.id]);
         a.close();
+        await c.remove({ force: true });
+    });
+
+    // Both ended it, and both started its next run; or the second was told that its variables were not kept.
+    it('a restart that meets another is refused, and says why', async () => {
+        const go = `${d.dir}/restart-go`;
+        const c = await docker().createContainer({ Image: 'x', Cmd: ['sh', '-c', 'trap \'echo ends; until [ -e "$GO" ]; do sleep 0.02; done; exit 0\' TERM; echo ready; while :; do sleep 0.02; done'], Env: [`GO=${go}`], name: 'met' });
+        await c.start();
+        const { id } = (await d.list()).find((p) => p.tag === 'met');
+        await d.outputHas(id, 'ready');
+        const first = c.restart({ t: 60 });
+        await d.outputHas(id, 'ends');
+        await assert.rejects(c.restart({ t: 60 }), (err) => err.statusCode === 409 && /is already being restarted or started/.test(err.message));
+        fs.writeFileSync(go, '');
+        await first;
+        assert.deepEqual((await d.list()).filter((p) => p.tag === 'met').map((p) => p.status), ['running']);
         await c.remove({ force: true });
     });
 
