@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/rfc3339.h"
+#include "dialects/common/caller.h"
 #include "dialects/docker/docker_entry.h"
 #include "dialects/docker/docker_filter.h"
 #include "dialects/docker/docker_limits.h"
@@ -248,9 +249,9 @@ void docker_get_events(struct http_request *rq)
         docker_fail(rq, 400, "`since` time cannot be after `until` time");
         return;
     }
-    if (docker_of(rq)->events >= LIMIT_DOCKER_EVENTS) {
-        docker_fail(rq, 429, "%d requests for events are already in progress; try again later",
-                    LIMIT_DOCKER_EVENTS);
+    if (docker_of(rq)->events >= caller_share(rq, LIMIT_DOCKER_EVENTS)) {
+        docker_fail(rq, 429, "%zu requests for events are already in progress; try again later",
+                    docker_of(rq)->events);
         return;
     }
     filters = docker_filter_parse(DOCKER_FILTER_EVENTS, http_query(rq, "filters"), &err);

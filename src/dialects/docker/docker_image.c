@@ -8,6 +8,7 @@
  */
 #include "dialects/docker/docker_image.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -20,6 +21,8 @@
 
 #define ALGORITHM "sha256:"
 #define SHORTEST_ID 12 /* digits of an id; less could be a name */
+#define TAG_BYTES 128
+#define WORD_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 #define COMMENT "With holdfast, an image is a name only: programs are those of the sandbox."
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -39,8 +42,7 @@ bool docker_image_name_ok(const char *name)
     size_t len = strlen(name);
 
     return len > 0 && len <= DOCKER_IMAGE_BYTES && strchr("._-/:@", name[0]) == NULL &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@") ==
-               len;
+           strspn(name, WORD_CHARS ".-/:@") == len;
 }
 
 void docker_image_id(const char *name, char out[DOCKER_IMAGE_ID_BYTES])
@@ -181,15 +183,49 @@ static void inspect(struct http_request *rq, const char *ref)
         docker_fail(rq, 404, "No such image: %.200s", ref);
 }
 
+static bool is_tag(const char *tag)
+{
+    size_t len = strlen(tag);
+
+    return len <= TAG_BYTES && tag[0] != '.' && tag[0] != '-' &&
+           strspn(tag, WORD_CHARS ".-") == len;
+}
+
+static bool is_digest(const char *tag)
+{
+    size_t prefix = strlen(ALGORITHM);
+
+    return strncmp(tag, ALGORITHM, prefix) == 0 && strlen(tag + prefix) == 64 &&
+           strspn(tag + prefix, "0123456789abcdef") == 64;
+}
+
+/* A tag, or a digest in its place, replaces that of the name. */
+static bool tagged_name(const char *name, const char *tag, char out[DOCKER_IMAGE_BYTES + 1])
+{
+    const char *base = strrchr(name, '/');
+    size_t len = base != NULL ? (size_t)(base - name) : 0;
+    int n;
+
+    len = tag[0] != '\0' ? len + strcspn(name + len, ":@") : strlen(name);
+    n = snprintf(out, DOCKER_IMAGE_BYTES + 1, "%.*s%s%s", (int)(len < INT_MAX ? len : INT_MAX),
+                 name,
+                 tag[0] == '\0'   ? ""
+                 : is_digest(tag) ? "@"
+                                  : ":",
+                 tag);
+    return len > 0 && n >= 0 && n <= DOCKER_IMAGE_BYTES && docker_image_name_ok(out) &&
+           (tag[0] == '\0' || is_tag(tag) || is_digest(tag));
+}
+
 /* POST /images/create, which is `pull`: there is nothing to do. */
 void docker_pull(struct http_request *rq)
 {
-    const char *name = http_query(rq, "fromImage");
+    const char *from = http_query(rq, "fromImage"), *tag = http_query(rq, "tag");
     struct dialect_base *b = dialect_base_of(rq);
-    char full[DOCKER_IMAGE_BYTES + 8];
+    char name[DOCKER_IMAGE_BYTES + 1], full[DOCKER_IMAGE_BYTES + 8];
     struct json_out o;
 
-    if (name == NULL || !docker_image_name_ok(name)) {
+    if (from == NULL || !tagged_name(from, tag != NULL ? tag : "", name)) {
         docker_fail(rq, 400, "invalid reference format");
         return;
     }

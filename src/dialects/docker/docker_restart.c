@@ -12,6 +12,7 @@
 #include "dialects/docker/docker_entry.h"
 #include "dialects/docker/docker_env.h"
 #include "dialects/docker/docker_limits.h"
+#include "dialects/docker/docker_not_started.h"
 
 struct docker_restart {
     struct call call;
@@ -75,12 +76,35 @@ static void restart_on_ended(void *arg, struct process *p, const struct survivor
     loop_defer(r->call.base->loop, &r->again);
 }
 
+/* Its process may run until the grace is over; then its next run is created, and listed before its
+ * variables are known. */
+static bool is_restarting(struct docker *dk, const char *id)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &dk->base.calls) {
+        struct docker_restart *r = (struct docker_restart *)list_entry(it, struct call, link);
+
+        if (r->call.kind == &restart_kind && strcmp(r->id, id) == 0)
+            return true;
+    }
+    list_for_each (it, tmp, &dk->created) {
+        const struct created *c = list_entry(it, struct created, link);
+
+        if (c->state == CREATED_STARTING && strcmp(c->id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* False: replied why not. */
 static bool may_restart(struct http_request *rq, const struct docker_entry *b)
 {
     if (b->kind == DOCKER_ENTRY_SANDBOX)
         docker_fail(rq, 409,
                     "the sandbox itself cannot be restarted: restart one of its processes");
+    else if (is_restarting(docker_of(rq), b->id))
+        docker_fail(rq, 409, "container %s is already being restarted or started", b->id);
     else if (!docker_entry_is_running(b) ||
              strcmp(docker_text(b->config, "kind"), "container") != 0)
         docker_fail(rq, 409,

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "dialects/common/caller.h"
 #include "dialects/common/machine_load.h"
 #include "dialects/docker/docker_entry.h"
 #include "dialects/docker/docker_limits.h"
@@ -277,9 +278,9 @@ void docker_stats(struct http_request *rq)
         return;
     if (streams && docker_query(rq, "one-shot"))
         docker_fail(rq, 400, "cannot have stream=true and one-shot=true");
-    else if (docker_of(rq)->stats >= LIMIT_DOCKER_STATS)
-        docker_fail(rq, 429, "%d requests for statistics are already in progress; try again later",
-                    LIMIT_DOCKER_STATS);
+    else if (docker_of(rq)->stats >= caller_share(rq, LIMIT_DOCKER_STATS))
+        docker_fail(rq, 429, "%zu requests for statistics are already in progress; try again later",
+                    docker_of(rq)->stats);
     else
         stats_begin(rq, &b, streams, docker_query(rq, "one-shot"));
 }

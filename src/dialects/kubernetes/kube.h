@@ -18,12 +18,21 @@ extern const struct dialect kubernetes_dialect;
 #define KUBE_MAIN "main"
 #define KUBE_UID_BYTES 37 /* of a pod, with NUL */
 
+/* What all namespaces share of the pod, and takes time to serialise: kube_pod.c. */
+struct kube_snapshot {
+    struct buf spec, status; /* JSON */
+    int ready;               /* containers */
+};
+
 struct kube {
     struct dialect_base base;
     char uid[KUBE_UID_BYTES]; /* of the pod; outlives the worker, as does the next member */
     int64_t created_ms;
     size_t metrics; /* requests in progress; kube_metrics.c */
     size_t watches; /* the same; kube_watch.c */
+    /* For all watches, while there are any; kube_watch.c. */
+    struct kube_snapshot shown;
+    uint64_t shown_version, shown_ms; /* 0: none; when it was taken, on the monotonic clock */
 };
 
 static inline struct kube *kube_of(const struct http_request *rq)
@@ -49,9 +58,13 @@ int kube_selects_pod(struct http_request *rq);
 const char *kube_namespace(const struct http_request *rq);
 bool kube_wants_table(const struct http_request *rq);
 /* The members of the pod, and of a table with it or without. `k` and `ns` do not depend on a
- * request. */
-void kube_write_pod(struct json_out *o, struct kube *k, const char *ns);
-void kube_write_table(struct json_out *o, struct kube *k, const char *ns, bool row, bool columns);
+ * request. `s` must be of the present version; NULL: none is at hand. */
+void kube_write_pod(struct json_out *o, struct kube *k, const char *ns,
+                    const struct kube_snapshot *s);
+void kube_write_table(struct json_out *o, struct kube *k, const char *ns, bool row, bool columns,
+                      const struct kube_snapshot *s);
+void kube_snapshot_take(struct kube_snapshot *s, struct kube *k);
+void kube_snapshot_fini(struct kube_snapshot *s);
 /* kube_watch.c: the version of the pod as it is now. */
 uint64_t kube_version_now(struct kube *k);
 /* Replies with the changes of the pod. `pod`: what kube_selects_pod() said. */

@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/call.h"
+#include "dialects/common/caller.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/kubernetes/kube_container.h"
 #include "dialects/kubernetes/kubernetes_limits.h"
@@ -229,9 +230,9 @@ static void metrics_begin(struct http_request *rq, bool list, bool selected)
 {
     struct kube_metrics *m;
 
-    if (kube_of(rq)->metrics >= LIMIT_KUBE_METRICS) {
-        kube_refuse(rq, 429, "%d requests for metrics are already in progress; try again later",
-                    LIMIT_KUBE_METRICS);
+    if (kube_of(rq)->metrics >= caller_share(rq, LIMIT_KUBE_METRICS)) {
+        kube_refuse(rq, 429, "%zu requests for metrics are already in progress; try again later",
+                    kube_of(rq)->metrics);
         return;
     }
     m = call_begin(rq, &metrics_kind, sizeof *m);

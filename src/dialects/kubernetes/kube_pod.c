@@ -198,7 +198,6 @@ static void write_status(struct json_out *o, struct kube *k)
     static const char *const conditions[] = {"Initialized", "Ready", "ContainersReady",
                                              "PodScheduled"};
 
-    json_key(o, "status");
     json_open(o, '{');
     json_kstr(o, "phase", PHASE);
     json_key(o, "conditions");
@@ -216,12 +215,8 @@ static void write_status(struct json_out *o, struct kube *k)
     json_close(o, '}');
 }
 
-void kube_write_pod(struct json_out *o, struct kube *k, const char *ns)
+static void write_pod_spec(struct json_out *o, struct kube *k)
 {
-    json_kstr(o, "kind", "Pod");
-    json_kstr(o, "apiVersion", "v1");
-    write_metadata(o, k, ns);
-    json_key(o, "spec");
     json_open(o, '{');
     json_key(o, "containers");
     json_open(o, '[');
@@ -230,7 +225,24 @@ void kube_write_pod(struct json_out *o, struct kube *k, const char *ns)
     json_kstr(o, "restartPolicy", RESTART_POLICY);
     json_kstr(o, "nodeName", NODE);
     json_close(o, '}');
-    write_status(o, k);
+}
+
+void kube_write_pod(struct json_out *o, struct kube *k, const char *ns,
+                    const struct kube_snapshot *s)
+{
+    json_kstr(o, "kind", "Pod");
+    json_kstr(o, "apiVersion", "v1");
+    write_metadata(o, k, ns);
+    json_key(o, "spec");
+    if (s != NULL)
+        json_raw(o, buf_data(&s->spec), s->spec.len);
+    else
+        write_pod_spec(o, k);
+    json_key(o, "status");
+    if (s != NULL)
+        json_raw(o, buf_data(&s->status), s->status.len);
+    else
+        write_status(o, k);
 }
 
 /* --- the table that `kubectl get` prints ---------------------------------------------------- */
@@ -288,10 +300,9 @@ static int count_ready(struct kube *k)
     return n;
 }
 
-static void write_row(struct json_out *o, struct kube *k, const char *ns)
+static void write_row(struct json_out *o, struct kube *k, const char *ns, int n)
 {
     char ready[32], age[24];
-    int n = count_ready(k);
 
     snprintf(ready, sizeof ready, "%d/%d", n, n);
     age_text(clock_wall_ms() - k->created_ms, age, sizeof age);
@@ -317,7 +328,8 @@ static void write_row(struct json_out *o, struct kube *k, const char *ns)
     json_close(o, '}');
 }
 
-void kube_write_table(struct json_out *o, struct kube *k, const char *ns, bool row, bool columns)
+void kube_write_table(struct json_out *o, struct kube *k, const char *ns, bool row, bool columns,
+                      const struct kube_snapshot *s)
 {
     json_kstr(o, "kind", "Table");
     json_kstr(o, "apiVersion", "meta.k8s.io/v1");
@@ -329,8 +341,27 @@ void kube_write_table(struct json_out *o, struct kube *k, const char *ns, bool r
     json_key(o, "rows");
     json_open(o, '[');
     if (row)
-        write_row(o, k, ns);
+        write_row(o, k, ns, s != NULL ? s->ready : count_ready(k));
     json_close(o, ']');
+}
+
+void kube_snapshot_take(struct kube_snapshot *s, struct kube *k)
+{
+    struct json_out o;
+
+    buf_clear(&s->spec);
+    json_out_init(&o, &s->spec);
+    write_pod_spec(&o, k);
+    buf_clear(&s->status);
+    json_out_init(&o, &s->status);
+    write_status(&o, k);
+    s->ready = count_ready(k);
+}
+
+void kube_snapshot_fini(struct kube_snapshot *s)
+{
+    buf_fini(&s->spec);
+    buf_fini(&s->status);
 }
 
 static void send_table(struct http_request *rq, bool row)
@@ -338,7 +369,7 @@ static void send_table(struct http_request *rq, bool row)
     struct kube *k = kube_of(rq);
     struct json_out o = dialect_reply_open(&k->base);
 
-    kube_write_table(&o, k, kube_namespace(rq), row, true);
+    kube_write_table(&o, k, kube_namespace(rq), row, true, NULL);
     dialect_reply_send(rq, 200, &o);
 }
 
@@ -400,7 +431,7 @@ void kube_pods(struct http_request *rq)
     json_open(&o, '[');
     if (pod > 0) {
         json_open(&o, '{');
-        kube_write_pod(&o, k, kube_namespace(rq));
+        kube_write_pod(&o, k, kube_namespace(rq), NULL);
         json_close(&o, '}');
     }
     json_close(&o, ']');
@@ -414,11 +445,15 @@ void kube_pod(struct http_request *rq)
 
     if (!kube_is_pod(rq))
         return;
+    if (kube_flag(rq, "watch")) {
+        kube_refuse(rq, 405, "watch the list of pods, with fieldSelector=metadata.name=" KUBE_POD);
+        return;
+    }
     if (kube_wants_table(rq)) {
         send_table(rq, true);
         return;
     }
     o = dialect_reply_open(&k->base);
-    kube_write_pod(&o, k, kube_namespace(rq));
+    kube_write_pod(&o, k, kube_namespace(rq), NULL);
     dialect_reply_send(rq, 200, &o);
 }

@@ -4,8 +4,8 @@
  *
  * A version of the pod is a position in the engine's log of events, so a client may continue after
  * the worker has died. Only the present state is ever sent: changes that come faster than the
- * client reads, or than KUBE_WATCH_MS, are one. The pod is as old as the daemon and is never
- * deleted. Layer: dialects.
+ * client reads, or than KUBE_WATCH_MS, are one. The pod is serialised once for all watches, and
+ * sending it is heavy work. It is as old as the daemon and is never deleted. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "dialects/common/call.h"
+#include "dialects/common/caller.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/kubernetes/kubernetes_limits.h"
 #include "engine/engine.h"
@@ -25,6 +26,7 @@ struct kube_watch {
     struct call call;
     struct event_subscriber subscriber;
     struct timer *timer;
+    struct task again; /* no time was left in this turn */
     char ns[NAMESPACE_BYTES];
     bool table, columns_sent; /* as a table, whose columns are in the first event alone */
     bool selected;            /* the selectors of the request match the pod */
@@ -33,7 +35,7 @@ struct kube_watch {
     bool bookmarks;
     uint64_t next; /* in the engine's log */
     /* On the monotonic clock. */
-    uint64_t end_ms, bookmark_ms, sent_ms;
+    uint64_t end_ms, bookmark_ms;
 };
 
 uint64_t kube_version_now(struct kube *k)
@@ -63,19 +65,18 @@ static void event_send(struct kube_watch *w, struct json_out *o)
     http_stream_write(w->call.out, &iov, 1);
 }
 
-static void send_pod(struct kube_watch *w, uint64_t now)
+static void send_pod(struct kube_watch *w)
 {
     struct json_out o = event_open(w, w->added ? "MODIFIED" : "ADDED");
     struct kube *k = (struct kube *)w->call.base;
 
     if (w->table)
-        kube_write_table(&o, k, w->ns, true, !w->columns_sent);
+        kube_write_table(&o, k, w->ns, true, !w->columns_sent, &k->shown);
     else
-        kube_write_pod(&o, k, w->ns);
+        kube_write_pod(&o, k, w->ns, &k->shown);
     event_send(w, &o);
     w->columns_sent = w->added = true;
     w->changed = false;
-    w->sent_ms = now;
 }
 
 /* So far the client knows everything. */
@@ -152,27 +153,56 @@ static void read_log(struct kube_watch *w)
     }
 }
 
+static bool is_behind(const struct kube_watch *w)
+{
+    return w->selected && (w->changed || !w->added);
+}
+
+/* When may the pod be serialised again? 0: it need not be. */
+static uint64_t snapshot_due_ms(struct kube *k)
+{
+    return k->shown_version == 0 || k->shown_version == kube_version_now(k)
+               ? 0
+               : k->shown_ms + KUBE_WATCH_MS;
+}
+
+static void snapshot_update(struct kube *k, uint64_t now)
+{
+    if (k->shown_version == kube_version_now(k))
+        return;
+    kube_snapshot_take(&k->shown, k);
+    k->shown_version = kube_version_now(k);
+    k->shown_ms = now;
+}
+
 static void wait_for_next(struct kube_watch *w, uint64_t now)
 {
-    uint64_t at = w->end_ms;
+    uint64_t at = w->end_ms, due = w->bookmark_ms;
 
-    if (w->bookmarks && w->bookmark_ms < at)
-        at = w->bookmark_ms;
-    if (w->selected && w->changed && w->sent_ms + KUBE_WATCH_MS < at)
-        at = w->sent_ms + KUBE_WATCH_MS;
+    if (is_behind(w))
+        due = snapshot_due_ms((struct kube *)w->call.base);
+    if ((is_behind(w) || w->bookmarks) && due < at)
+        at = due;
     timer_start(w->timer, at > now ? at - now : 1);
 }
 
+/* A bookmark promises that the client knows everything before it, so it waits for the pod. */
 static void watch_step(struct kube_watch *w)
 {
+    struct kube *k = (struct kube *)w->call.base;
     uint64_t now = clock_mono_ms();
     bool over = now >= w->end_ms;
 
     read_log(w);
-    if (call_is_ready(&w->call) && w->selected &&
-        (!w->added || (w->changed && (over || now >= w->sent_ms + KUBE_WATCH_MS))))
-        send_pod(w, now);
-    if (call_is_ready(&w->call) &&
+    if (call_is_ready(&w->call) && is_behind(w) && now >= snapshot_due_ms(k)) {
+        if (!loop_has_time(k->base.loop)) {
+            loop_defer_work(k->base.loop, &w->again);
+            return;
+        }
+        snapshot_update(k, now);
+        send_pod(w);
+    }
+    if (call_is_ready(&w->call) && !is_behind(w) &&
         (w->initial || (w->bookmarks && (over || now >= w->bookmark_ms))))
         send_bookmark(w, now);
     if (over)
@@ -188,10 +218,15 @@ static void watch_step(struct kube_watch *w)
 static void watch_release(struct call *c)
 {
     struct kube_watch *w = (struct kube_watch *)c;
+    struct kube *k = (struct kube *)c->base;
 
     events_unsubscribe(&w->subscriber);
     timer_close(w->timer);
-    ((struct kube *)c->base)->watches--;
+    task_cancel(&w->again);
+    if (--k->watches > 0)
+        return;
+    kube_snapshot_fini(&k->shown);
+    k->shown_version = 0;
 }
 
 static void watch_room(struct call *c)
@@ -207,6 +242,11 @@ static void watch_on_append(void *arg)
 static void watch_on_timer(struct timer *t, void *arg)
 {
     (void)t;
+    watch_step(arg);
+}
+
+static void watch_again(void *arg)
+{
     watch_step(arg);
 }
 
@@ -264,6 +304,7 @@ static struct kube_watch *watch_begin(struct http_request *rq, const struct watc
     w->bookmark_ms = now + KUBE_BOOKMARK_MS;
     w->next = kube_version_now(kube_of(rq));
     w->timer = timer_new(w->call.base->loop, watch_on_timer, w);
+    w->again = (struct task){.fn = watch_again, .arg = w};
     return w;
 }
 
@@ -276,9 +317,9 @@ void kube_watch(struct http_request *rq, int pod)
 
     if (!query_decode(rq, &q))
         return;
-    if (kube_of(rq)->watches >= LIMIT_KUBE_WATCHES) {
-        kube_refuse(rq, 429, "%d watches are already in progress; try again later",
-                    LIMIT_KUBE_WATCHES);
+    if (kube_of(rq)->watches >= caller_share(rq, LIMIT_KUBE_WATCHES)) {
+        kube_refuse(rq, 429, "%zu watches are already in progress; try again later",
+                    kube_of(rq)->watches);
         return;
     }
     w = watch_begin(rq, &q, pod);

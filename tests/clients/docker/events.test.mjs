@@ -2,14 +2,17 @@
 // docker events, restart and images: containers that start, die and are destroyed; a name as an image.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import http from 'node:http';
 import readline from 'node:readline';
 import { withDaemon } from '../../lib/daemon.mjs';
+import { limit } from '../../lib/limits.mjs';
 import { afterEach, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 import { BASE, Cli, dockerode, withClis } from './client.mjs';
 
-const LIMIT = 64; // LIMIT_DOCKER_EVENTS
+const LIMIT = limit('LIMIT_DOCKER_EVENTS');
+const KEPT_PART = limit('LIMIT_WAITS_KEPT_PART');
 const now = () => (Date.now() / 1000).toFixed(3);
 
 withDaemon('docker: events', {}, (d) => {
@@ -132,6 +135,22 @@ withDaemon('docker: events', {}, (d) => {
         await c.remove({ force: true });
     });
 
+    // Both ended it, and both started its next run; or the second was told that its variables were not kept.
+    it('a restart that meets another is refused, and says why', async () => {
+        const go = `${d.dir}/restart-go`;
+        const c = await docker().createContainer({ Image: 'x', Cmd: ['sh', '-c', 'trap \'echo ends; until [ -e "$GO" ]; do sleep 0.02; done; exit 0\' TERM; echo ready; while :; do sleep 0.02; done'], Env: [`GO=${go}`], name: 'met' });
+        await c.start();
+        const { id } = (await d.list()).find((p) => p.tag === 'met');
+        await d.outputHas(id, 'ready');
+        const first = c.restart({ t: 60 });
+        await d.outputHas(id, 'ends');
+        await assert.rejects(c.restart({ t: 60 }), (err) => err.statusCode === 409 && /is already being restarted or started/.test(err.message));
+        fs.writeFileSync(go, '');
+        await first;
+        assert.deepEqual((await d.list()).filter((p) => p.tag === 'met').map((p) => p.status), ['running']);
+        await c.remove({ force: true });
+    });
+
     it('refusals: times, filters, too many, too little rights; rename and update are not there', async () => {
         for (const options of [{ since: 'x' }, { until: '-' }, { filters: { dangling: ['1'] } }]) await assert.rejects(docker().getEvents(options), { statusCode: 400 });
         for (const [query, message] of [['since=x', 'invalid since: x'], ['since=20&until=10', '`since` time cannot be after `until` time'], ['filters={"x":["1"]}', "invalid filter 'x'"]]) {
@@ -150,6 +169,32 @@ withDaemon('docker: events', {}, (d) => {
         await assert.rejects(docker().getImage('-bad').inspect(), { statusCode: 400 });
         await assert.rejects(docker().getImage('abcdef012345').inspect(), { statusCode: 404 });
         await assert.rejects(docker().listImages({ filters: { nosuch: ['1'] } }), { statusCode: 400 });
+    });
+
+    // The tag was ignored: `alpine` and `tag=3.19` was alpine:latest.
+    it('pull has the tag or digest of its parameter', async () => {
+        const pull = (query) => d.request('POST', `${BASE}/images/create?${query}`);
+        const digest = `sha256:${'0a'.repeat(32)}`;
+        for (const [query, id] of [
+            ['fromImage=alpine&tag=3.19', 'alpine:3.19'], ['fromImage=alpine&tag=', 'alpine:latest'], ['fromImage=reg.example:5000/a/b:1&tag=2', 'reg.example:5000/a/b:2'],
+            [`fromImage=alpine&tag=${digest}`, `alpine@${digest}`], [`fromImage=alpine@${digest}`, `alpine@${digest}`], [`fromImage=alpine&tag=${'x'.repeat(128)}`, `alpine:${'x'.repeat(128)}`],
+        ]) assert.equal((await pull(query)).json?.id, id, query);
+        for (const query of ['fromImage=alpine&tag=a/b', 'fromImage=alpine&tag=.x', 'fromImage=alpine&tag=-x', 'fromImage=alpine&tag=a%20b', 'fromImage=alpine&tag=sha256:00', `fromImage=alpine&tag=${'x'.repeat(129)}`, 'tag=1', 'fromImage=&tag=1', 'fromImage=:1&tag=1', `fromImage=${'x'.repeat(250)}&tag=123456`]) {
+            const a = await pull(query);
+            assert.deepEqual([a.status, a.json], [400, { message: 'invalid reference format' }], query);
+        }
+    });
+
+    // A token that only watches could use all streams, and the owner's request was refused.
+    it('watchers leave streams for the owner', async () => {
+        const watcher = dockerode(d, { token: d.tokens.watch });
+        const many = [];
+        for (let i = 0; i < LIMIT - LIMIT / KEPT_PART; i++) many.push(await watcher.getEvents({}));
+        await assert.rejects(watcher.getEvents({}), new RegExp(` ${many.length} requests for events are already in progress; try again later`));
+        for (let i = many.length; i < LIMIT; i++) many.push(await docker().getEvents({}));
+        await assert.rejects(docker().getEvents({}), { statusCode: 429 });
+        many.forEach((m) => m.destroy());
+        await waitUntil(() => watcher.getEvents({}).then((s) => (s.destroy(), true), () => false), 'room again');
     });
 
     it('a worker that dies cuts the stream, and the next one knows what was', async () => {

@@ -6,11 +6,13 @@ import http from 'node:http';
 import os from 'node:os';
 import { burn, burner } from '../../lib/burn.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
+import { limit } from '../../lib/limits.mjs';
 import { afterEach, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 import { Cli, dockerode, withClis } from './client.mjs';
 
-const LIMIT = 32; // LIMIT_DOCKER_STATS
+const LIMIT = limit('LIMIT_DOCKER_STATS');
+const KEPT_PART = limit('LIMIT_WAITS_KEPT_PART');
 
 withDaemon('docker: stats', {}, (d) => {
     afterEach(() => http.globalAgent.destroy());
@@ -87,6 +89,17 @@ withDaemon('docker: stats', {}, (d) => {
         assert.deepEqual([refused.status, /already in progress; try again later/.test(refused.json.message)], [429, true]);
         for (const res of open) res.destroy();
         await waitUntil(async () => (await once()).status === 200, 'room again');
+    });
+
+    // A token that only watches could use all of them, and the owner's request was refused.
+    it('watchers leave requests for the owner', async () => {
+        const url = '/dialects/docker/v1.51/containers/sandbox/stats';
+        const status = async (role) => (await d.request('GET', `${url}?stream=0&one-shot=1`, { role })).status;
+        const open = [];
+        for (let i = 0; i < LIMIT - LIMIT / KEPT_PART; i++) open.push(await d.open('GET', url, { role: 'watch' }));
+        assert.deepEqual([await status('watch'), await status('own')], [429, 200]);
+        for (const res of open) res.destroy();
+        await waitUntil(async () => (await status('watch')) === 200, 'room again');
     });
 
     withClis((cli) => {

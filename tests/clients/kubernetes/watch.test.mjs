@@ -8,11 +8,13 @@ import path from 'node:path';
 import * as k8s from '@kubernetes/client-node';
 import { Authority } from '../../lib/certs.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
+import { limit } from '../../lib/limits.mjs';
 import { after, it } from '../../lib/test.mjs';
 import { waitUntil, within } from '../../lib/wait.mjs';
 import { configOf, containerOf, Kubectl, KUBECTL, PREFIX } from './client.mjs';
 
-const LIMIT = 64; // LIMIT_KUBE_WATCHES
+const LIMIT = limit('LIMIT_KUBE_WATCHES');
+const KEPT_PART = limit('LIMIT_WAITS_KEPT_PART');
 const PODS = '/api/v1/namespaces/default/pods';
 
 withDaemon('kubernetes: watch', {}, (d) => {
@@ -114,6 +116,81 @@ withDaemon('kubernetes: watch', {}, (d) => {
         many.forEach((w) => w.close());
         const one = await waitUntil(() => watch().then((w) => w.until(() => true, 'the pod').then(() => w), () => null).catch(() => null), 'room again');
         one.close();
+    });
+
+    // A token that only watches could use all of them, and the owner's request was refused.
+    it('watchers leave watches and metrics for the owner', async () => {
+        const url = `${PREFIX}${PODS}?watch=true`;
+        const status = async (role) => {
+            const res = await d.open('GET', url, { role });
+            res.on('error', () => {}).destroy();
+            return res.statusCode;
+        };
+        const open = [];
+        for (let i = 0; i < LIMIT - LIMIT / KEPT_PART; i++) open.push(await d.open('GET', url, { role: 'watch' }));
+        assert.deepEqual([await status('watch'), await status('own')], [429, 200]);
+        open.forEach((res) => res.on('error', () => {}).destroy());
+        await waitUntil(async () => (await status('watch')) === 200, 'room again');
+        const metrics = (role) => d.request('GET', `${PREFIX}/apis/metrics.k8s.io/v1beta1/pods`, { role });
+        const many = Array.from({ length: 3 * limit('LIMIT_KUBE_METRICS') }, () => metrics('watch'));
+        const refused = await Promise.any(many.map(async (r) => ((await r).status === 429 ? 429 : Promise.reject(new Error('not refused')))));
+        assert.deepEqual([refused, (await metrics('own')).status], [429, 200]);
+        await Promise.all(many);
+    });
+
+    /** Changes a process again and again until `body` is over. */
+    const whileChanging = async (body) => {
+        const p = await d.sh('read x', { stdin: 'pipe' });
+        let over = false;
+        const changes = (async () => {
+            for (let i = 0; !over; i++) await d.request('PATCH', `/v1/processes/${p.id}`, { json: { label: `${i}` } });
+        })();
+        try {
+            return await body();
+        } finally {
+            over = true;
+            await changes;
+            await d.remove(p.id);
+        }
+    };
+    const version = (e) => Number(e.object.metadata.resourceVersion);
+
+    // Each watch serialised the pod for itself, so that 64 of a large pod delayed everyone.
+    it('all watches share a version of the pod, of which there are ten a second', async () => {
+        const began = performance.now();
+        const all = await whileChanging(async () => {
+            const many = [];
+            for (let i = 0; i < 16; i++) {
+                many.push(await watch());
+                await many[i].until(() => true, 'the pod');
+            }
+            await Promise.all(many.map((w) => w.until((e) => version(e) > version(many[15].events[0]) + 100, 'later versions')));
+            return many;
+        });
+        all.forEach((w) => w.close());
+        const versions = new Set(all.flatMap((w) => w.events.map(version)));
+        const most = Math.ceil((performance.now() - began) / 100) + 1;
+        assert.ok(versions.size <= most, `${versions.size} versions, at most ${most} expected`);
+    });
+
+    // A client that watched again from such a bookmark never got that change.
+    it('a bookmark has no version whose pod was not sent', async () => {
+        await whileChanging(async () => {
+            const many = await Promise.all(Array.from({ length: 16 }, (_, i) => watch({ timeoutSeconds: 1 + (i % 2), allowWatchBookmarks: true })));
+            for (const w of many) {
+                assert.equal(await within(w.ended, 15000, 'the end'), 'regular');
+                const mark = w.events.findIndex((e) => e.type === 'BOOKMARK');
+                if (mark >= 0) assert.equal(version(w.events[mark]), version(w.events[mark - 1]), w.types());
+            }
+        });
+    });
+
+    // The reply was the pod, which a client that watches takes for an event without a type.
+    it('one pod cannot be watched by its path', async () => {
+        const a = await d.request('GET', `${PREFIX}${PODS}/sandbox?watch=true`);
+        assert.deepEqual([a.status, a.json.reason, a.json.message], [405, 'MethodNotAllowed', 'watch the list of pods, with fieldSelector=metadata.name=sandbox']);
+        assert.equal((await d.request('GET', `${PREFIX}${PODS}/nosuch?watch=true`)).status, 404);
+        assert.equal((await d.request('GET', `${PREFIX}${PODS}/sandbox?watch=false`)).json.kind, 'Pod');
     });
 
     it('an unknown pod has the name and kind in details', async () => {
