@@ -16,14 +16,17 @@ const PAUSE_BYTES = 1024 * 1024;
 const UNSENT_MAX_BYTES = 16 * 1024 * 1024;
 const POLL_MS = 20;
 const OPEN_MS = 10_000;
+const CLIENT_BYTES = 8;
 
 export interface ForwardOptions {
     /** The process to attach to: an id, `tag:NAME` or `pid:N`. */
     process?: string;
     /** `ro`: the browser may only watch. */
     mode?: 'rw' | 'ro';
-    /** The name of this viewer in the list of viewers. */
+    /** The name of this viewer in the list of viewers. Browsers of different names are never the same client. */
     name?: string;
+    /** The key for the ids of clients; random for each Sandbox by default. With one, browsers are the same clients after a restart of the server. */
+    secret?: string;
     /** Pages that may connect, such as `https://app.example`; by default those of the request's own host. `*` permits all. */
     origins?: string[] | '*';
     /** Upgrades the request where the runtime has no way that we know: not needed on Workers and Deno. */
@@ -63,8 +66,27 @@ export function refusalOfError(err: unknown): Refusal {
     return { status: status && status >= 400 ? status : 502, message: `the sandbox refused the connection (${err.code})` };
 }
 
+const keys = new WeakMap<HttpClient, Uint8Array<ArrayBuffer>>();
+
+function keyOf(http: HttpClient, secret?: string): Uint8Array<ArrayBuffer> {
+    if (secret !== undefined) return new TextEncoder().encode(secret) as Uint8Array<ArrayBuffer>;
+    const key = keys.get(http) ?? crypto.getRandomValues(new Uint8Array(32));
+    keys.set(http, key);
+    return key;
+}
+
+/**
+ * The id of a browser's client at the daemon. The daemon shows ids to all browsers, because all are of one grant, and whoever
+ * connects with an id replaces its owner's connection. So what a browser sends is hashed: no id that is shown has a known source.
+ */
+async function clientOf(http: HttpClient, client: string, { name, secret }: ForwardOptions): Promise<string> {
+    const key = await crypto.subtle.importKey('raw', keyOf(http, secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+    const mac = await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(JSON.stringify([name ?? null, client])));
+    return `c_${Array.from(new Uint8Array(mac, 0, CLIENT_BYTES), (b) => b.toString(16).padStart(2, '0')).join('')}`;
+}
+
 /** The path and query of the daemon's WebSocket for a browser's request. */
-export function targetOf(process: string, query: URLSearchParams, options: ForwardOptions): { path: string; query: Record<string, string> } {
+export async function targetOf(http: HttpClient, process: string, query: URLSearchParams, options: ForwardOptions): Promise<{ path: string; query: Record<string, string> }> {
     const out: Record<string, string> = {};
     for (const name of VIEWER_PARAMETERS) {
         const value = query.get(name);
@@ -72,6 +94,7 @@ export function targetOf(process: string, query: URLSearchParams, options: Forwa
     }
     if (options.mode === 'ro') out.mode = 'ro';
     if (options.name !== undefined) out.name = options.name;
+    if (out.client !== undefined) out.client = await clientOf(http, out.client, options);
     return { path: `/v1/processes/${encodeURIComponent(process)}/connect`, query: out };
 }
 
@@ -228,7 +251,7 @@ export async function forwardRequest(http: HttpClient, request: Request, options
     }
     try {
         const id = await process();
-        const { path, query } = targetOf(id, here.searchParams, options);
+        const { path, query } = await targetOf(http, id, here.searchParams, options);
         if (upgrade) return await join(http, request, http.webSocketUrl(path, query), http.protocols, upgrade);
         // On Workers, the response of an upgraded fetch is the upgraded response.
         const headers = { Upgrade: 'websocket', 'Sec-WebSocket-Protocol': 'holdfast.v1' };

@@ -128,7 +128,7 @@ export async function forwardUpgrade(
     const wrong = refusalOfUpgrade(req.method ?? 'GET', names, options.origins);
     if (wrong) return refuse(socket, wrong, STATUS_CODES);
     try {
-        const { path, query } = targetOf(await process(), new URL(req.url ?? '/', 'http://x').searchParams, options);
+        const { path, query } = await targetOf(http, await process(), new URL(req.url ?? '/', 'http://x').searchParams, options);
         const up = await dial({ ...node, STATUS_CODES }, http.url(path, query), headersOf(http, h), socket);
         up.socket.on('error', () => up.socket.destroy());
         if (socket.destroyed) return up.socket.destroy(), false;

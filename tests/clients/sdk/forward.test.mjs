@@ -2,6 +2,7 @@
 // terminal(request) and terminal.upgrade(): an app's server passes browsers on to terminals, and keeps the token.
 
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import http from 'node:http';
 import net from 'node:net';
 import { once } from 'node:events';
@@ -173,6 +174,52 @@ withDaemon('terminals for browsers', {}, (d) => {
             assert.ok(!JSON.stringify(headers).includes('bWluZQ') && !JSON.stringify(headers).includes('mine'));
             assert.ok(headers.authorization === 'Bearer secret' || headers['sec-websocket-protocol'].includes('holdfast.bearer.'));
             ws.terminate();
+        });
+
+        it(`${kind}: no browser takes another's connection over, and one that returns is the same client`, async () => {
+            const sandbox = sandboxOf(d);
+            const { id } = await sandbox.terminal.create({ command: 'cat' });
+            const typing = await serve(sandbox, { process: id, name: 'alice' });
+            const alice = browser(typing.port, { path: '/?client=web-alice' });
+            await waitUntil(() => alice.messages.length > 0, 'hello');
+            const shown = alice.messages[0].viewers[0].client;
+            assert.match(shown, /^c_[0-9a-f]{16}$/);
+            const watching = await serve(sandbox, { process: id, mode: 'ro', name: 'eve' });
+            for (const client of ['web-alice', shown]) {
+                const eve = browser(watching.port, { path: `/?client=${client}` });
+                await waitUntil(() => eve.messages.length > 0, 'hello');
+                const { viewers } = eve.messages[0];
+                assert.deepEqual(viewers.map((v) => v.name).sort(), ['alice', 'eve']);
+                assert.ok(!JSON.stringify(viewers).includes('web-alice'));
+                eve.close();
+                await within(eve.ended, 20000, 'the end');
+            }
+            assert.equal(alice.readyState, WebSocket.OPEN);
+            alice.send(Buffer.from('abc'));
+            await waitUntil(() => alice.messages.some((m) => m.type === 'input_ack' && m.offset === 3), 'the count');
+            const again = browser(typing.port, { path: '/?client=web-alice' });
+            await waitUntil(() => again.messages.length > 0, 'hello');
+            assert.equal(again.messages[0].input_offset, 3);
+            assert.equal((await within(alice.ended, 20000, 'the replacement')).code, 1008);
+            again.terminate();
+            await d.remove(id);
+        });
+
+        it(`${kind}: ids of clients depend on a key that is random, or given`, async () => {
+            const up = await upstream((ws) => ws.send('{"type":"hello"}'));
+            const idBy = async (options) => {
+                const { port } = await serve(new Sandbox({ url: up.url, WebSocket }), { process: 'x', ...options });
+                const ws = browser(port, { path: '/?client=web-1' });
+                await waitUntil(() => ws.messages.length > 0, 'hello');
+                ws.terminate();
+                return new URLSearchParams(up.seen.at(-1).url.split('?')[1]).get('client');
+            };
+            assert.notEqual(await idBy({}), await idBy({}));
+            const own = await idBy({ secret: 'mine' });
+            assert.equal(own, `c_${createHmac('sha256', 'mine').update('[null,"web-1"]').digest('hex').slice(0, 16)}`);
+            assert.equal(await idBy({ secret: 'mine' }), own);
+            assert.notEqual(await idBy({ secret: 'other' }), own);
+            assert.notEqual(await idBy({ secret: 'mine', name: 'ann' }), own);
         });
 
         it(`${kind}: either side's end reaches the other, with its code`, async () => {
