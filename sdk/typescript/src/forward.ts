@@ -33,6 +33,9 @@ export interface ForwardOptions {
     upgrade?: (request: Request) => { socket: WebSocketLike; response: Response };
 }
 
+/** The app's own mistake, which its server reports; whatever a request can cause is a refusal. */
+export class SetupError extends TypeError {}
+
 /** Why an upgrade is refused, as an HTTP response. */
 export interface Refusal {
     status: number;
@@ -69,6 +72,7 @@ export function refusalOfError(err: unknown): Refusal {
 const keys = new WeakMap<HttpClient, Uint8Array<ArrayBuffer>>();
 
 function keyOf(http: HttpClient, secret?: string): Uint8Array<ArrayBuffer> {
+    if (secret === '') throw new SetupError('`secret` must not be empty');
     if (secret !== undefined) return new TextEncoder().encode(secret) as Uint8Array<ArrayBuffer>;
     const key = keys.get(http) ?? crypto.getRandomValues(new Uint8Array(32));
     keys.set(http, key);
@@ -102,7 +106,7 @@ export async function targetOf(http: HttpClient, process: string, query: URLSear
 export async function processOf(http: HttpClient, options: ForwardOptions & { tag?: string }, create: () => Promise<{ id: string }>): Promise<string> {
     const { process, tag } = options;
     if (process !== undefined) return process;
-    if (tag === undefined) throw new TypeError('terminal() requires `process`, or the `tag` of a terminal to find or to start');
+    if (tag === undefined) throw new SetupError('terminal() requires `process`, or the `tag` of a terminal to find or to start');
     const found = async () => (await http.json<{ id: string }>('GET', `/v1/processes/${encodeURIComponent(`tag:${tag}`)}`)).id;
     try {
         return await found();
@@ -224,7 +228,7 @@ interface Runtime {
 }
 
 async function join(http: HttpClient, request: Request, url: string, protocols: string[], upgrade: Upgrade): Promise<Response> {
-    if (!http.WebSocket) throw new TypeError('this runtime has no WebSocket: pass one, as in new Sandbox({ url, token, WebSocket })');
+    if (!http.WebSocket) throw new SetupError('this runtime has no WebSocket: pass one, as in new Sandbox({ url, token, WebSocket })');
     const upstream = new http.WebSocket(url, protocols) as Pausable;
     const down = new Direction(upstream);
     if (!(await opened(upstream))) {
@@ -247,7 +251,7 @@ export async function forwardRequest(http: HttpClient, request: Request, options
     const runtime = globalThis as Runtime;
     const upgrade = options.upgrade ?? runtime.Deno?.upgradeWebSocket;
     if (!upgrade && !runtime.WebSocketPair) {
-        throw new TypeError('this runtime cannot upgrade a Request: pass `upgrade`, or use terminal.upgrade(req, socket, head) on Node and Bun');
+        throw new SetupError('this runtime cannot upgrade a Request: pass `upgrade`, or use terminal.upgrade(req, socket, head) on Node and Bun');
     }
     try {
         const id = await process();
@@ -257,7 +261,7 @@ export async function forwardRequest(http: HttpClient, request: Request, options
         const headers = { Upgrade: 'websocket', 'Sec-WebSocket-Protocol': 'holdfast.v1' };
         return await http.fetchOnce('GET', path, { query, headers });
     } catch (err) {
-        if (err instanceof TypeError) throw err;
+        if (err instanceof SetupError) throw err;
         return respond(refusalOfError(err));
     }
 }

@@ -4,7 +4,7 @@
 //
 // Nothing parses the frames, so back-pressure is that of the sockets: a browser that does not read stops the daemon's viewer.
 
-import { type ForwardOptions, type Refusal, refusalOfError, refusalOfUpgrade, targetOf } from './forward.js';
+import { type ForwardOptions, type Refusal, refusalOfError, refusalOfUpgrade, SetupError, targetOf } from './forward.js';
 import { ConnectionError, errorOfAnswer } from './errors.js';
 import type { HttpClient } from './http.js';
 
@@ -127,8 +127,10 @@ export async function forwardUpgrade(
     const names = { upgrade: one(h.upgrade), origin: one(h.origin), host: one(h.host) };
     const wrong = refusalOfUpgrade(req.method ?? 'GET', names, options.origins);
     if (wrong) return refuse(socket, wrong, STATUS_CODES);
+    const target = req.url ?? '/';
+    if (!URL.canParse(target, 'http://x')) return refuse(socket, { status: 400, message: 'the target of the request is not valid' }, STATUS_CODES);
     try {
-        const { path, query } = await targetOf(http, await process(), new URL(req.url ?? '/', 'http://x').searchParams, options);
+        const { path, query } = await targetOf(http, await process(), new URL(target, 'http://x').searchParams, options);
         const up = await dial({ ...node, STATUS_CODES }, http.url(path, query), headersOf(http, h), socket);
         up.socket.on('error', () => up.socket.destroy());
         if (socket.destroyed) return up.socket.destroy(), false;
@@ -139,7 +141,7 @@ export async function forwardUpgrade(
         joinSockets(socket, up.socket);
         return true;
     } catch (err) {
-        if (err instanceof TypeError) {
+        if (err instanceof SetupError) {
             refuse(socket, { status: 500, message: 'the server is not set up' }, STATUS_CODES);
             throw err;
         }

@@ -276,6 +276,30 @@ withDaemon('terminals for browsers', {}, (d) => {
         });
     }
 
+    it('no request ends the server, whatever its target is', async () => {
+        const { id } = await sandboxOf(d).terminal.create({ command: 'cat' });
+        const { port, results } = await apps.node(sandboxOf(d), { process: id });
+        for (const target of ['//', '//[', 'http://[', 'http://x:99999/']) {
+            const socket = net.connect(port, '127.0.0.1');
+            socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`);
+            const [bytes] = await within(once(socket, 'data'), 20000, 'the refusal');
+            assert.match(String(bytes), /^HTTP\/1\.1 400 /, target);
+            assert.equal(await results.at(-1), false, 'it is no mistake of the app');
+            socket.destroy();
+        }
+        await d.remove(id);
+    });
+
+    it('only mistakes of the app are thrown', async () => {
+        const fails = new Sandbox({ url: d.url, token: d.token, WebSocket: class { constructor() { throw new TypeError('a bad address'); } } });
+        const request = new Request('http://app.example/', { headers: { Upgrade: 'websocket' } });
+        const upgrade = () => assert.fail('the upstream is not connected');
+        const { status } = await fails.terminal(request, { process: 'p', upgrade });
+        assert.equal(status, 502);
+        const own = new Request('http://app.example/?client=web-1', { headers: { Upgrade: 'websocket' } });
+        await assert.rejects(sandboxOf(d).terminal(own, { process: 'p', secret: '', upgrade }), /`secret` must not be empty/);
+    });
+
     it('a killed worker ends the connection, and the browser resumes at its offset', async () => {
         const sandbox = sandboxOf(d);
         const { id } = await sandbox.terminal.create({ command: 'sh', args: ['-c', 'printf before; read x; printf after'] });
