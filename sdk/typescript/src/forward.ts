@@ -259,7 +259,10 @@ export async function forwardRequest(http: HttpClient, request: Request, options
         if (upgrade) return await join(http, request, http.webSocketUrl(path, query), http.protocols, upgrade);
         // On Workers, the response of an upgraded fetch is the upgraded response.
         const headers = { Upgrade: 'websocket', 'Sec-WebSocket-Protocol': 'holdfast.v1' };
-        return await http.fetchOnce('GET', path, { query, headers });
+        const response = await http.fetchOnce('GET', path, { query, headers, redirect: 'manual' });
+        if (response.status === 101) return response;
+        await response.body?.cancel();
+        return respond({ status: 502, message: 'the sandbox did not accept the WebSocket' });
     } catch (err) {
         if (err instanceof SetupError) throw err;
         return respond(refusalOfError(err));

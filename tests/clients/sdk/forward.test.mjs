@@ -79,7 +79,11 @@ function browser(port, { path = '/shell?since=0', origin, protocols = ['holdfast
 /** An upstream that is no daemon, for what a real one would not do; `seen` has the handshakes. */
 async function upstream(onSocket) {
     const seen = [];
-    const server = http.createServer((req, res) => res.end('{}'));
+    const server = http.createServer((req, res) => {
+        if (req.url === '/moved') res.writeHead(302, { Location: '/elsewhere' });
+        else if (req.url === '/elsewhere') seen.push(req);
+        res.end('{}');
+    });
     const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => 'holdfast.v1' });
     server.on('upgrade', (req, socket, head) => {
         seen.push(req);
@@ -315,6 +319,29 @@ withDaemon('terminals for browsers', {}, (d) => {
         b.send(Buffer.from('\n'));
         await within(b.ended, 20000, 'the exit');
         assert.match(b.text, /^\r\nafter$/);
+    });
+
+    it('on Workers no other response than an upgraded one is returned', async () => {
+        const { url, seen } = await upstream(() => assert.fail('nothing is upgraded here'));
+        const others = [
+            () => new Response('<script>', { status: 200, headers: { 'Set-Cookie': 'a=1' } }),
+            () => new Response(null, { status: 204 }),
+            // A real fetch, so that "manual" is tested: it must not reach the place that the redirect names.
+            (options) => fetch(`${url}/moved`, { ...options, headers: {} }),
+        ];
+        globalThis.WebSocketPair = class {};
+        try {
+            for (const other of others) {
+                const sandbox = new Sandbox({ url: 'http://sandbox.internal', fetch: async (_, options) => other(options) });
+                const response = await sandbox.terminal(new Request('https://app.example/term', { headers: { Upgrade: 'websocket' } }), { process: 'p' });
+                assert.equal(response.status, 502);
+                assert.match(await response.text(), /^the sandbox /);
+                assert.equal(response.headers.get('Set-Cookie'), null);
+            }
+            assert.deepEqual(seen, [], 'the redirect was followed');
+        } finally {
+            delete globalThis.WebSocketPair;
+        }
     });
 
     it('on Workers the response of an upgraded fetch is returned', async () => {
