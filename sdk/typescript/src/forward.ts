@@ -5,6 +5,7 @@
 // The browser speaks the daemon's protocol (attach(), HoldfastAddon) to the app's own URL. What it sends besides the
 // parameters of a viewer, its cookies and credentials above all, does not reach the daemon, and the app's checks come before.
 
+import { backoffDelay, sleep } from './backoff.js';
 import { AuthError, ConnectionError, HoldfastError, ConflictError, NotFoundError } from './errors.js';
 import type { HttpClient } from './http.js';
 import type { WebSocketLike } from './socket.js';
@@ -16,6 +17,8 @@ const PAUSE_BYTES = 1024 * 1024;
 const UNSENT_MAX_BYTES = 16 * 1024 * 1024;
 const POLL_MS = 20;
 const OPEN_MS = 10_000;
+/** How often a terminal with the tag that another request starts is looked for again; a few seconds in all. */
+const START_TRIES = 8;
 const CLIENT_BYTES = 8;
 
 export interface ForwardOptions {
@@ -107,17 +110,27 @@ export async function processOf(http: HttpClient, options: ForwardOptions & { ta
     const { process, tag } = options;
     if (process !== undefined) return process;
     if (tag === undefined) throw new SetupError('terminal() requires `process`, or the `tag` of a terminal to find or to start');
-    const found = async () => (await http.json<{ id: string }>('GET', `/v1/processes/${encodeURIComponent(`tag:${tag}`)}`)).id;
-    try {
-        return await found();
-    } catch (err) {
-        if (!(err instanceof NotFoundError)) throw err;
+    for (let attempt = 0; ; attempt++) {
+        const id = await runningWith(http, tag);
+        if (id !== null) return id;
+        try {
+            return (await create()).id;
+        } catch (err) {
+            // Another request was faster, and its terminal may still be starting.
+            if (!(err instanceof ConflictError) || attempt === START_TRIES) throw err;
+        }
+        await sleep(backoffDelay(attempt, { baseMs: POLL_MS }));
     }
+}
+
+/** `tag:NAME` is also the latest that has exited. */
+async function runningWith(http: HttpClient, tag: string): Promise<string | null> {
     try {
-        return (await create()).id;
+        const { id, status } = await http.json<{ id: string; status: string }>('GET', `/v1/processes/${encodeURIComponent(`tag:${tag}`)}`);
+        return status === 'running' ? id : null;
     } catch (err) {
-        if (!(err instanceof ConflictError)) throw err;
-        return found(); // another request was faster
+        if (err instanceof NotFoundError) return null;
+        throw err;
     }
 }
 

@@ -124,6 +124,21 @@ withDaemon('terminals for browsers', {}, (d) => {
             await d.remove(both[0].messages[0].process.id);
         });
 
+        it(`${kind}: a terminal with the tag that has exited is not the one`, async () => {
+            const sandbox = sandboxOf(d);
+            const tag = `ended-${kind}`;
+            const first = await sandbox.terminal.create({ tag, command: 'true' });
+            await first.wait();
+            const { port } = await serve(sandbox, { tag, command: 'cat' });
+            const ws = browser(port);
+            await waitUntil(() => ws.messages.length > 0, 'hello');
+            const [{ process }] = ws.messages;
+            assert.notEqual(process.id, first.id);
+            assert.equal(process.status, 'running');
+            ws.terminate();
+            await d.remove(process.id);
+        });
+
         it(`${kind}: a browser that only watches cannot type`, async () => {
             const sandbox = sandboxOf(d);
             const terminal = await sandbox.terminal.create({ command: 'cat' });
