@@ -30,7 +30,7 @@ export interface ForwardOptions {
     name?: string;
     /** The key for the ids of clients; random for each Sandbox by default. With one, browsers are the same clients after a restart of the server. */
     secret?: string;
-    /** Pages that may connect, such as `https://app.example`; by default those of the request's own host. `*` permits all. */
+    /** Pages that may connect, such as `https://app.example`; by default those of the request's own host, by https alone if the request came by it. `*` permits all. */
     origins?: string[] | '*';
     /** Upgrades the request where the runtime has no way that we know: not needed on Workers and Deno. */
     upgrade?: (request: Request) => { socket: WebSocketLike; response: Response };
@@ -50,15 +50,25 @@ export interface UpgradeHeaders {
     upgrade: string | null;
     origin: string | null;
     host: string | null;
+    /** The browser's connection is encrypted. Otherwise it may be, before a proxy that does not say so. */
+    secure: boolean;
 }
+
+/** A page of http on the same host is not the same origin: anybody on the network can be its author. */
+function isSameOrigin({ origin, host, secure }: UpgradeHeaders): boolean {
+    const schemes = secure ? ['https'] : ['https', 'http'];
+    return schemes.some((scheme) => URL.canParse(`${scheme}://${host}`) && new URL(`${scheme}://${host}`).origin === origin);
+}
+
+/** What a proxy before the server says of the browser's connection. It makes the check only stricter, so it need not be trusted. */
+export const isProxiedSecure = (proto: string | null) => proto?.split(',')[0]!.trim().toLowerCase() === 'https';
 
 export function refusalOfUpgrade(method: string, h: UpgradeHeaders, origins?: string[] | '*'): Refusal | null {
     if (method !== 'GET' || h.upgrade?.toLowerCase() !== 'websocket') {
         return { status: 426, message: 'this is a WebSocket: send an upgrade', headers: { Upgrade: 'websocket', Connection: 'Upgrade' } };
     }
     if (h.origin === null || origins === '*') return null;
-    const same = URL.canParse(h.origin) && new URL(h.origin).host === h.host?.toLowerCase();
-    if (origins ? origins.includes(h.origin) : same) return null;
+    if (origins ? origins.includes(h.origin) : isSameOrigin(h)) return null;
     return { status: 403, message: 'this page may not connect; add its origin to `origins`' };
 }
 
@@ -258,7 +268,8 @@ async function join(http: HttpClient, request: Request, url: string, protocols: 
 export async function forwardRequest(http: HttpClient, request: Request, options: ForwardOptions, process: () => Promise<string>): Promise<Response> {
     const h = request.headers;
     const here = new URL(request.url);
-    const names = { upgrade: h.get('Upgrade'), origin: h.get('Origin'), host: h.get('Host') ?? here.host };
+    const secure = here.protocol === 'https:' || isProxiedSecure(h.get('X-Forwarded-Proto'));
+    const names = { upgrade: h.get('Upgrade'), origin: h.get('Origin'), host: h.get('Host') ?? here.host, secure };
     const wrong = refusalOfUpgrade(request.method, names, options.origins);
     if (wrong) return respond(wrong);
     const runtime = globalThis as Runtime;

@@ -4,7 +4,7 @@
 //
 // Nothing parses the frames, so back-pressure is that of the sockets: a browser that does not read stops the daemon's viewer.
 
-import { type ForwardOptions, type Refusal, refusalOfError, refusalOfUpgrade, SetupError, targetOf } from './forward.js';
+import { type ForwardOptions, isProxiedSecure, type Refusal, refusalOfError, refusalOfUpgrade, SetupError, targetOf } from './forward.js';
 import { ConnectionError, errorOfAnswer } from './errors.js';
 import type { HttpClient } from './http.js';
 
@@ -20,6 +20,8 @@ export interface UpgradeRequest {
 /** The part of `net.Socket` and `stream.Duplex` that is used. */
 export interface UpgradeSocket {
     readonly destroyed: boolean;
+    /** Of `tls.TLSSocket`. */
+    readonly encrypted?: boolean;
     on(event: string, listener: (...args: never[]) => void): unknown;
     write(data: string | Uint8Array): boolean;
     end(data?: string): unknown;
@@ -124,7 +126,8 @@ export async function forwardUpgrade(
     const client = http.base.startsWith('https:') ? 'https' : 'http';
     const [node, { STATUS_CODES }] = await Promise.all([nodeModule(client), nodeModule('http')]);
     const h = req.headers;
-    const names = { upgrade: one(h.upgrade), origin: one(h.origin), host: one(h.host) };
+    const secure = socket.encrypted === true || isProxiedSecure(one(h['x-forwarded-proto']));
+    const names = { upgrade: one(h.upgrade), origin: one(h.origin), host: one(h.host), secure };
     const wrong = refusalOfUpgrade(req.method ?? 'GET', names, options.origins);
     if (wrong) return refuse(socket, wrong, STATUS_CODES);
     const target = req.url ?? '/';

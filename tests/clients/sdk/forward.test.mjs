@@ -3,10 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
+import fs from 'node:fs';
 import http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
 import { once } from 'node:events';
 import { WebSocket, WebSocketServer } from 'ws';
+import { Authority } from '../../lib/certs.mjs';
 import { after, it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { Sandbox, sandboxOf } from '../../lib/sdk.mjs';
@@ -294,6 +299,50 @@ withDaemon('terminals for browsers', {}, (d) => {
             ws.terminate();
         });
     }
+
+    it('node: a page of http is not of the origin of a server of https', async () => {
+        const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-forward-'));
+        const ca = new Authority(dir, 'forward');
+        const { keyFile, certFile } = ca.issue('server', 'IP:127.0.0.1');
+        const { id } = await sandboxOf(d).terminal.create({ command: 'cat' });
+        const server = https.createServer({ key: fs.readFileSync(keyFile), cert: fs.readFileSync(certFile) });
+        server.on('upgrade', (req, socket, head) => sandboxOf(d).terminal.upgrade(req, socket, head, { process: id }));
+        const host = `127.0.0.1:${await listening(server)}`;
+        const connect = (origin) => {
+            const ws = new WebSocket(`wss://${host}/`, ['holdfast.v1'], { origin, ca: fs.readFileSync(ca.file) });
+            ws.on('error', () => {});
+            return within(
+                new Promise((done) => {
+                    ws.on('unexpected-response', (_, res) => (res.resume(), done(res.statusCode)));
+                    ws.on('message', () => (ws.terminate(), done('hello')));
+                }),
+                20000,
+                'the outcome',
+            );
+        };
+        assert.equal(await connect(`http://${host}`), 403);
+        assert.equal(await connect(`https://${host}`), 'hello');
+        fs.rmSync(dir, { recursive: true });
+        await d.remove(id);
+    });
+
+    it('a request by https is only for pages of https', async () => {
+        const sandbox = new Sandbox({ url: 'http://127.0.0.1:1', token: 'x', WebSocket, retry: { maxAttempts: 0 } });
+        const upgrade = () => assert.fail('the upstream is not connected');
+        const ask = async (url, headers) =>
+            (await sandbox.terminal(new Request(url, { headers: { Upgrade: 'websocket', ...headers } }), { process: 'p', upgrade })).status;
+        const PERMITTED = 502; // there is no daemon
+        assert.equal(await ask('https://app.example/', { Origin: 'https://app.example' }), PERMITTED);
+        assert.equal(await ask('https://app.example:444/', { Origin: 'https://app.example:444' }), PERMITTED);
+        assert.equal(await ask('https://app.example/', { Origin: 'http://app.example' }), 403);
+        assert.equal(await ask('https://app.example/', { Origin: 'https://app.example:444' }), 403);
+        assert.equal(await ask('http://app.example/', { Origin: 'http://app.example' }), PERMITTED);
+        assert.equal(await ask('http://app.example/', { Origin: 'https://app.example' }), PERMITTED);
+        assert.equal(await ask('http://app.example/', { Origin: 'ftp://app.example' }), 403);
+        const proxied = { 'X-Forwarded-Proto': 'https' };
+        assert.equal(await ask('http://app.example/', { Origin: 'https://app.example', ...proxied }), PERMITTED);
+        assert.equal(await ask('http://app.example/', { Origin: 'http://app.example', ...proxied }), 403);
+    });
 
     it('no request ends the server, whatever its target is', async () => {
         const { id } = await sandboxOf(d).terminal.create({ command: 'cat' });
