@@ -17,6 +17,7 @@ const PAUSE_BYTES = 1024 * 1024;
 const UNSENT_MAX_BYTES = 16 * 1024 * 1024;
 const POLL_MS = 20;
 const OPEN_MS = 10_000;
+const PROTOCOL = 'holdfast.v1';
 /** How often a terminal with the tag that another request starts is looked for again; a few seconds in all. */
 const START_TRIES = 8;
 const CLIENT_BYTES = 8;
@@ -32,12 +33,18 @@ export interface ForwardOptions {
     secret?: string;
     /** Pages that may connect, such as `https://app.example`; by default those of the request's own host, by https alone if the request came by it. `*` permits all. */
     origins?: string[] | '*';
-    /** Upgrades the request where the runtime has no way that we know: not needed on Workers and Deno. */
-    upgrade?: (request: Request) => { socket: WebSocketLike; response: Response };
+    /**
+     * Upgrades the request where the runtime has no way that we know: not needed on Workers and Deno. The response must name
+     * `options.protocol` as the subprotocol; it is absent if the browser offers none of ours.
+     */
+    upgrade?: (request: Request, options: { protocol?: string }) => { socket: WebSocketLike; response: Response };
 }
 
 /** The app's own mistake, which its server reports; whatever a request can cause is a refusal. */
 export class SetupError extends TypeError {}
+
+/** The subprotocol for the browser: a browser fails if it gets none, or one that it did not offer. */
+export const protocolOf = (offered: string | null) => (offered?.split(',').some((p) => p.trim() === PROTOCOL) ? PROTOCOL : undefined);
 
 /** Why an upgrade is refused, as an HTTP response. */
 export interface Refusal {
@@ -258,7 +265,8 @@ async function join(http: HttpClient, request: Request, url: string, protocols: 
         closeAs(upstream, 1000, '');
         return respond({ status: 502, message: 'the sandbox cannot be reached' });
     }
-    const { socket, response } = upgrade(request);
+    const protocol = protocolOf(request.headers.get('Sec-WebSocket-Protocol'));
+    const { socket, response } = upgrade(request, protocol === undefined ? {} : { protocol });
     new Direction(socket).join(upstream);
     down.join(socket);
     return response;
@@ -282,7 +290,8 @@ export async function forwardRequest(http: HttpClient, request: Request, options
         const { path, query } = await targetOf(http, id, here.searchParams, options);
         if (upgrade) return await join(http, request, http.webSocketUrl(path, query), http.protocols, upgrade);
         // On Workers, the response of an upgraded fetch is the upgraded response.
-        const headers = { Upgrade: 'websocket', 'Sec-WebSocket-Protocol': 'holdfast.v1' };
+        const protocol = protocolOf(h.get('Sec-WebSocket-Protocol'));
+        const headers = { Upgrade: 'websocket', ...(protocol === undefined ? {} : { 'Sec-WebSocket-Protocol': protocol }) };
         const response = await http.fetchOnce('GET', path, { query, headers, redirect: 'manual' });
         if (response.status === 101) return response;
         await response.body?.cancel();

@@ -4,7 +4,7 @@
 //
 // Nothing parses the frames, so back-pressure is that of the sockets: a browser that does not read stops the daemon's viewer.
 
-import { type ForwardOptions, isProxiedSecure, type Refusal, refusalOfError, refusalOfUpgrade, SetupError, targetOf } from './forward.js';
+import { type ForwardOptions, isProxiedSecure, protocolOf, type Refusal, refusalOfError, refusalOfUpgrade, SetupError, targetOf } from './forward.js';
 import { ConnectionError, errorOfAnswer } from './errors.js';
 import type { HttpClient } from './http.js';
 
@@ -67,8 +67,8 @@ function headersOf(http: HttpClient, from: UpgradeRequest['headers']): Record<st
         const value = one(from[name]);
         if (value !== null) out[name] = value;
     }
-    const offered = (one(from['sec-websocket-protocol']) ?? '').split(',').map((p) => p.trim());
-    if (offered.includes('holdfast.v1')) out['sec-websocket-protocol'] = 'holdfast.v1';
+    const protocol = protocolOf(one(from['sec-websocket-protocol']));
+    if (protocol !== undefined) out['sec-websocket-protocol'] = protocol;
     return out;
 }
 

@@ -47,12 +47,13 @@ const apps = {
     },
     async fetch(sandbox, options) {
         const server = http.createServer();
-        const sockets = new WebSocketServer({ noServer: true, handleProtocols: (set) => (set.has('holdfast.v1') ? 'holdfast.v1' : false) });
         const results = [];
         server.on('upgrade', (req, socket, head) => {
             socket.on('error', () => {});
             const request = new Request(`http://${req.headers.host}${req.url}`, { headers: req.headers });
-            const upgrade = () => {
+            const upgrade = (_, { protocol }) => {
+                // As by Deno: the subprotocol is the one that is passed, and none otherwise.
+                const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => protocol ?? false });
                 let own;
                 sockets.handleUpgrade(req, socket, head, (ws) => (own = ws));
                 return { socket: own, response: new Response(null, { status: 204 }) };
@@ -385,6 +386,29 @@ withDaemon('terminals for browsers', {}, (d) => {
         assert.match(b.text, /^\r\nafter$/);
     });
 
+    it('on Deno the browser gets the subprotocol that it offers', async () => {
+        const { id } = await sandboxOf(d).terminal.create({ command: 'cat' });
+        const seen = [];
+        const deno = (sandbox, options) =>
+            apps.fetch({ terminal: (request, { upgrade, ...rest }) => {
+                globalThis.Deno = { upgradeWebSocket: (...args) => (seen.push(args[1]), upgrade(...args)) };
+                return sandbox.terminal(request, rest);
+            } }, options);
+        try {
+            const { port } = await deno(sandboxOf(d), { process: id });
+            for (const protocols of [['holdfast.v1'], ['other', 'holdfast.v1'], []]) {
+                const ws = browser(port, { protocols });
+                await waitUntil(() => ws.messages.length > 0, 'hello');
+                assert.equal(ws.protocol, protocols.length ? 'holdfast.v1' : '');
+                ws.terminate();
+            }
+            assert.deepEqual(seen, [{ protocol: 'holdfast.v1' }, { protocol: 'holdfast.v1' }, {}]);
+        } finally {
+            delete globalThis.Deno;
+        }
+        await d.remove(id);
+    });
+
     it('on Workers no other response than an upgraded one is returned', async () => {
         const { url, seen } = await upstream(() => assert.fail('nothing is upgraded here'));
         const others = [
@@ -420,6 +444,10 @@ withDaemon('terminals for browsers', {}, (d) => {
             const [url, { headers }] = calls.at(-1);
             assert.equal(url, 'http://sandbox.internal/v1/processes/p/connect?since=3');
             assert.equal(headers.Authorization, 'Bearer secret');
+            assert.equal(headers['Sec-WebSocket-Protocol'], undefined, 'the browser offered none');
+            request.headers.set('Sec-WebSocket-Protocol', 'other, holdfast.v1');
+            await sandbox.terminal(request, { process: 'p' });
+            assert.equal(calls.at(-1)[1].headers['Sec-WebSocket-Protocol'], 'holdfast.v1');
             const plain = await sandbox.terminal(new Request('https://app.example/term'), { process: 'p' });
             assert.deepEqual([plain.status, plain.headers.get('Upgrade')], [426, 'websocket']);
         } finally {
