@@ -31,25 +31,28 @@ static size_t split(char *line, char **fields)
     return n;
 }
 
-/* Calls fn for each line until it returns true. */
-static bool each_line(const char *path, bool (*fn)(char **fields, size_t n, void *arg), void *arg)
+/*
+ * Calls fn for each line until it returns true. 1: it did, 0: it did not, or there is no such file.
+ * -errno: the file could not be read, so what it has is unknown.
+ */
+static int each_line(const char *path, bool (*fn)(char **fields, size_t n, void *arg), void *arg)
 {
     struct buf text = {0};
-    char *line, *save = NULL, *all;
+    char *line, *save = NULL, *all = NULL;
     bool found = false;
+    int rc = io_read_file(path, ACCOUNTS_MAX_BYTES, &text);
 
-    if (io_read_file(path, ACCOUNTS_MAX_BYTES, &text) == 0 && text.len > 0) {
-        all = strdup(buf_cstr(&text));
-        for (line = all == NULL ? NULL : strtok_r(all, "\n", &save); line != NULL && !found;
-             line = strtok_r(NULL, "\n", &save)) {
-            char *fields[FIELDS_MAX];
-            size_t n = split(line, fields);
-            found = fn(fields, n, arg);
-        }
-        free(all);
+    if (rc == 0 && text.len > 0 && (all = strdup(buf_cstr(&text))) == NULL)
+        rc = -ENOMEM;
+    for (line = all == NULL ? NULL : strtok_r(all, "\n", &save); line != NULL && !found;
+         line = strtok_r(NULL, "\n", &save)) {
+        char *fields[FIELDS_MAX];
+        size_t n = split(line, fields);
+        found = fn(fields, n, arg);
     }
+    free(all);
     buf_fini(&text);
-    return found;
+    return rc == 0 || rc == -ENOENT ? found : rc;
 }
 
 struct passwd_query {
@@ -97,7 +100,7 @@ static bool group_line(char **f, size_t n, void *arg)
     return false;
 }
 
-/* "1000" or "1000:1000"; an entry with that uid supplies the name and home. */
+/* "1000" or "1000:1000"; an entry with that uid, if it can be read, supplies the name and home. */
 static bool by_number(const char *who, struct user *out)
 {
     struct passwd_query q = {.out = out};
@@ -113,7 +116,7 @@ static bool by_number(const char *who, struct user *out)
     if (!text_to_u64(number, UINT32_MAX - 1, &q.uid) ||
         (colon != NULL && !text_to_u64(colon + 1, UINT32_MAX - 1, &gid)))
         return false;
-    if (!each_line("/etc/passwd", passwd_line, &q)) {
+    if (each_line("/etc/passwd", passwd_line, &q) <= 0) {
         out->uid = (uint32_t)q.uid;
         out->gid = (uint32_t)q.uid;
     }
@@ -125,9 +128,14 @@ static bool by_number(const char *who, struct user *out)
 int user_find(const char *who, struct user *out, struct hf_error *err)
 {
     struct passwd_query q = {.name = who, .out = out};
+    int rc;
 
     memset(out, 0, sizeof *out);
-    if (!by_number(who, out) && !each_line("/etc/passwd", passwd_line, &q))
+    rc = by_number(who, out) ? 1 : each_line("/etc/passwd", passwd_line, &q);
+    if (rc < 0)
+        return hf_fail(err, HF_E_internal, "cannot look up user '%.64s': /etc/passwd: %s", who,
+                       strerror(-rc));
+    if (rc == 0)
         return hf_fail_field(
             err, HF_E_user_unknown, "user",
             "no user '%.64s' in /etc/passwd; use a numeric uid for a user without an entry", who);

@@ -21,7 +21,10 @@ struct user {
     char name[64], home[256], shell[256]; /* "" where unknown */
 };
 
-/* "name", "uid" or "uid:gid". -ENOENT and err user_unknown. */
+/*
+ * "name", "uid" or "uid:gid". -ENOENT and err user_unknown: there is no such user. Otherwise the
+ * accounts could not be read, and the user may exist.
+ */
 int user_find(const char *who, struct user *out, struct hf_error *err);
 
 #endif

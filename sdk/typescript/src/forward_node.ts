@@ -4,7 +4,7 @@
 //
 // Nothing parses the frames, so back-pressure is that of the sockets: a browser that does not read stops the daemon's viewer.
 
-import { type ForwardOptions, type Refusal, refusalOfError, refusalOfUpgrade, targetOf } from './forward.js';
+import { type ForwardOptions, isProxiedSecure, protocolOf, type Refusal, refusalOfError, refusalOfUpgrade, SetupError, targetOf } from './forward.js';
 import { ConnectionError, errorOfAnswer } from './errors.js';
 import type { HttpClient } from './http.js';
 
@@ -20,6 +20,8 @@ export interface UpgradeRequest {
 /** The part of `net.Socket` and `stream.Duplex` that is used. */
 export interface UpgradeSocket {
     readonly destroyed: boolean;
+    /** Of `tls.TLSSocket`. */
+    readonly encrypted?: boolean;
     on(event: string, listener: (...args: never[]) => void): unknown;
     write(data: string | Uint8Array): boolean;
     end(data?: string): unknown;
@@ -65,8 +67,8 @@ function headersOf(http: HttpClient, from: UpgradeRequest['headers']): Record<st
         const value = one(from[name]);
         if (value !== null) out[name] = value;
     }
-    const offered = (one(from['sec-websocket-protocol']) ?? '').split(',').map((p) => p.trim());
-    if (offered.includes('holdfast.v1')) out['sec-websocket-protocol'] = 'holdfast.v1';
+    const protocol = protocolOf(one(from['sec-websocket-protocol']));
+    if (protocol !== undefined) out['sec-websocket-protocol'] = protocol;
     return out;
 }
 
@@ -124,11 +126,14 @@ export async function forwardUpgrade(
     const client = http.base.startsWith('https:') ? 'https' : 'http';
     const [node, { STATUS_CODES }] = await Promise.all([nodeModule(client), nodeModule('http')]);
     const h = req.headers;
-    const names = { upgrade: one(h.upgrade), origin: one(h.origin), host: one(h.host) };
+    const secure = socket.encrypted === true || isProxiedSecure(one(h['x-forwarded-proto']));
+    const names = { upgrade: one(h.upgrade), origin: one(h.origin), host: one(h.host), secure };
     const wrong = refusalOfUpgrade(req.method ?? 'GET', names, options.origins);
     if (wrong) return refuse(socket, wrong, STATUS_CODES);
+    const target = req.url ?? '/';
+    if (!URL.canParse(target, 'http://x')) return refuse(socket, { status: 400, message: 'the target of the request is not valid' }, STATUS_CODES);
     try {
-        const { path, query } = targetOf(await process(), new URL(req.url ?? '/', 'http://x').searchParams, options);
+        const { path, query } = await targetOf(http, await process(), new URL(target, 'http://x').searchParams, options);
         const up = await dial({ ...node, STATUS_CODES }, http.url(path, query), headersOf(http, h), socket);
         up.socket.on('error', () => up.socket.destroy());
         if (socket.destroyed) return up.socket.destroy(), false;
@@ -139,7 +144,7 @@ export async function forwardUpgrade(
         joinSockets(socket, up.socket);
         return true;
     } catch (err) {
-        if (err instanceof TypeError) {
+        if (err instanceof SetupError) {
             refuse(socket, { status: 500, message: 'the server is not set up' }, STATUS_CODES);
             throw err;
         }

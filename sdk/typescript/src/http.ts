@@ -39,6 +39,7 @@ export interface RequestOptions {
     body?: BodyInit;
     headers?: Record<string, string>;
     signal?: AbortSignal;
+    redirect?: RequestRedirect;
     /** Whether the call may be retried; true for GET and HEAD by default. */
     repeat?: boolean;
 }
@@ -123,7 +124,7 @@ export class HttpClient {
         try {
             // Without `duplex`, Node's fetch refuses a stream as the body.
             const half = body instanceof ReadableStream ? { duplex: 'half' } : {};
-            answer = await this.#fetch(this.url(path, o.query), { method, headers, body, signal: o.signal, ...half } as RequestInit);
+            answer = await this.#fetch(this.url(path, o.query), { method, headers, body, signal: o.signal, redirect: o.redirect, ...half } as RequestInit);
             if (answer.ok || answer.status === 101) return answer;
             throw errorOfAnswer(answer.status, await answer.text());
         } catch (err) {

@@ -100,7 +100,7 @@ export class Terminals extends Callable {
         return forwardUpgrade(this.#http, req, socket, head, options, () => this.#find(options));
     }
 
-    #find({ process, mode, name, origins, upgrade, ...create }: TerminalRequestOptions): Promise<string> {
+    #find({ process, mode, name, secret, origins, upgrade, ...create }: TerminalRequestOptions): Promise<string> {
         return processOf(this.#http, { process, tag: create.tag }, () => this.create(create));
     }
 

@@ -2,6 +2,7 @@
 /*
  * docker_container.c - a process as a container: create, start, resize. Layer: dialects.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -46,9 +47,10 @@ static int check_user(const json_t *config, struct hf_error *err)
 {
     const char *user_name = docker_text(config, "user");
     struct user user;
+    int rc = user_name[0] == '\0' ? 0 : user_find(user_name, &user, err);
 
-    if (user_name[0] == '\0' || user_find(user_name, &user, NULL) == 0)
-        return 0;
+    if (rc != -ENOENT)
+        return rc;
     return hf_fail_field(err, HF_E_bad_value, "User",
                          "unable to find user %.100s: no matching entries in passwd file",
                          user_name);

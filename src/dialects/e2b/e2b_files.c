@@ -95,7 +95,7 @@ static bool files_user(struct http_request *rq, const char *name, struct file_re
     else
         rc = e2b_default_user(e, &request->user, &request->given, &err);
     if (rc < 0)
-        e2b_plain_error(rq, 401, err.detail);
+        e2b_plain_error(rq, rc == -ENOENT ? 401 : hf_code_status(err.code), err.detail);
     return rc == 0;
 }
 

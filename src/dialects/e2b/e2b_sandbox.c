@@ -191,8 +191,12 @@ static void own_user(struct user *u)
 static int find_user(const struct e2b *e, const char *name, struct user *u, bool *given,
                      struct hf_error *err)
 {
-    if (user_find(name, u, NULL) < 0)
+    int rc = user_find(name, u, err);
+
+    if (rc == -ENOENT)
         return hf_fail_field(err, HF_E_user_unknown, "user", "invalid username: '%.64s'", name);
+    if (rc < 0)
+        return rc;
     if (u->name[0] == '\0') /* a number without an entry */
         snprintf(u->name, sizeof u->name, "%.63s", name);
     if (u->home[0] != '/')
@@ -207,13 +211,14 @@ static int find_user(const struct e2b *e, const char *name, struct user *u, bool
 
 /*
  * E2B's sandboxes have a user called "user", and clients before 2.0 name it in every request. Where
- * this machine has no such user, they get the default, like clients that name none.
+ * this machine has no such user, they get the default, like clients that name none. Where that
+ * cannot be known, they do not: the default may be root.
  */
 static bool wants_default(const char *name)
 {
     struct user u;
 
-    return name == NULL || (strcmp(name, "user") == 0 && user_find(name, &u, NULL) < 0);
+    return name == NULL || (strcmp(name, "user") == 0 && user_find(name, &u, NULL) == -ENOENT);
 }
 
 int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *given,

@@ -3,6 +3,7 @@
 
 import asyncio
 import os
+import pwd
 import unittest
 
 from e2b import (
@@ -18,6 +19,7 @@ from e2b import (
 )
 
 PROXY = os.environ["PROXY"]
+DAEMON_UID = os.getuid()  # started by the same user
 HANGS_S = 60
 LONG = "".join(f"{i}\n" for i in range(1, 200001))
 
@@ -88,8 +90,9 @@ class Commands(WithSandbox):
 
     def test_its_user_is_the_default_one_where_the_machine_has_no_such_user(self):
         """The client names "user" in every call. All of them failed on machines without that user."""
-        usual = self.commands.run("id -un").stdout
-        self.assertEqual(usual, self.commands.run("id -un", user="user").stdout)
+        there = {u.pw_name: u.pw_uid for u in pwd.getpwall()}
+        self.assertEqual(self.commands.run("id -u").stdout, f"{there.get('user', DAEMON_UID)}\n")
+        self.assertEqual(self.commands.run("id -un", user=pwd.getpwuid(DAEMON_UID).pw_name).stdout, f"{pwd.getpwuid(DAEMON_UID).pw_name}\n")
         with self.assertRaisesRegex(AuthenticationException, "invalid username: 'no-such-user'"):
             self.commands.run("true", user="no-such-user")
 

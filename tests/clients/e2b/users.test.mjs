@@ -115,3 +115,27 @@ withDaemon('e2b: an own user for those who name none', { skip, args: ['--e2b-use
         assert.equal((await whom())[0], 'daemon');
     });
 });
+
+// Another /etc/passwd than the machine's, in a mount namespace of its own: it has E2B's user.
+const PASSWD = '(grep -v ^user: /etc/passwd; echo user:x:12345:12345::/tmp:/bin/sh) >"$TMPDIR/passwd" && mount --bind "$TMPDIR/passwd" /etc/passwd && exec "$@"';
+const ownPasswd = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', PASSWD, 'sh'];
+
+withDaemon('e2b: users that cannot be looked up', { skip, before: ownPasswd }, (d) => {
+    it('are refused, and do not become the default one', async () => {
+        const s = await create(d);
+        const whom = async (user) => (await s.commands.run('id -u', { user })).stdout.trim();
+        const link = (username) => d.request('GET', `/dialects/e2b/files?${new URLSearchParams({ path: '/etc/hostname', username })}`);
+        assert.equal(await whom('user'), '12345');
+        assert.equal((await link('user')).status, 200);
+        fs.chmodSync(path.join(d.dir, 'passwd'), 0o600); // the worker is not root
+        await assert.rejects(whom('user'), /cannot look up user 'user': \/etc\/passwd: Permission denied/);
+        await assert.rejects(whom('nobody'), /cannot look up user 'nobody'/);
+        assert.equal((await link('user')).status, 500);
+        assert.equal((await d.request('POST', '/dialects/e2b/init', { json: { defaultUser: 'user' } })).status, 204);
+        await assert.rejects(whom(undefined), /cannot look up user 'user'/);
+        assert.equal((await d.request('POST', '/dialects/e2b/init', { json: { defaultUser: '' } })).status, 204);
+        assert.deepEqual([await whom('12345'), await whom(undefined)], ['12345', '0']);
+        fs.chmodSync(path.join(d.dir, 'passwd'), 0o644);
+        assert.equal(await whom('user'), '12345');
+    });
+});

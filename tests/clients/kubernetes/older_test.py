@@ -37,19 +37,23 @@ class Pods(unittest.TestCase):
         self.assertEqual(core().read_namespaced_pod(POD, NAMESPACE).status.phase, "Running")
 
     def test_errors(self):
-        def status(call):
-            with self.assertRaises(kubernetes.client.ApiException) as caught:
+        def caught(call):
+            with self.assertRaises(kubernetes.client.ApiException) as raised:
                 call()
-            return caught.exception.status
+            return raised.exception
 
-        self.assertEqual(status(lambda: core().read_namespaced_pod("other", NAMESPACE)), 404)
-        self.assertEqual(status(lambda: core("wrong-wrong-wrong-wrong").list_namespaced_pod(NAMESPACE)), 401)
-        for call in (
-            lambda: execute(core(), ["true"], pod="other"),
-            lambda: execute(core("wrong-wrong-wrong-wrong"), ["true"]),
-            lambda: execute(core(os.environ["KUBE_WATCH_TOKEN"]), ["true"]),
+        wrong, watch = core("wrong-wrong-wrong-wrong"), core(os.environ["KUBE_WATCH_TOKEN"])
+        self.assertEqual(caught(lambda: core().read_namespaced_pod("other", NAMESPACE)).status, 404)
+        self.assertEqual(caught(lambda: wrong.list_namespaced_pod(NAMESPACE)).status, 401)
+        # The client reports a refused handshake with the status 0; the daemon's status is in the reason.
+        for expected, call in (
+            (404, lambda: execute(core(), ["true"], pod="other")),
+            (401, lambda: execute(wrong, ["true"])),
+            (403, lambda: execute(watch, ["true"])),
         ):
-            status(call)
+            error = caught(call)
+            self.assertEqual(error.status, 0)
+            self.assertRegex(error.reason, f"^Handshake status {expected} ")
 
 
 class Exec(unittest.TestCase):

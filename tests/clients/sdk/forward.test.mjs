@@ -2,10 +2,16 @@
 // terminal(request) and terminal.upgrade(): an app's server passes browsers on to terminals, and keeps the token.
 
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import fs from 'node:fs';
 import http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
 import { once } from 'node:events';
 import { WebSocket, WebSocketServer } from 'ws';
+import { Authority } from '../../lib/certs.mjs';
 import { after, it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { Sandbox, sandboxOf } from '../../lib/sdk.mjs';
@@ -41,12 +47,13 @@ const apps = {
     },
     async fetch(sandbox, options) {
         const server = http.createServer();
-        const sockets = new WebSocketServer({ noServer: true, handleProtocols: (set) => (set.has('holdfast.v1') ? 'holdfast.v1' : false) });
         const results = [];
         server.on('upgrade', (req, socket, head) => {
             socket.on('error', () => {});
             const request = new Request(`http://${req.headers.host}${req.url}`, { headers: req.headers });
-            const upgrade = () => {
+            const upgrade = (_, { protocol }) => {
+                // As by Deno: the subprotocol is the one that is passed, and none otherwise.
+                const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => protocol ?? false });
                 let own;
                 sockets.handleUpgrade(req, socket, head, (ws) => (own = ws));
                 return { socket: own, response: new Response(null, { status: 204 }) };
@@ -78,7 +85,11 @@ function browser(port, { path = '/shell?since=0', origin, protocols = ['holdfast
 /** An upstream that is no daemon, for what a real one would not do; `seen` has the handshakes. */
 async function upstream(onSocket) {
     const seen = [];
-    const server = http.createServer((req, res) => res.end('{}'));
+    const server = http.createServer((req, res) => {
+        if (req.url === '/moved') res.writeHead(302, { Location: '/elsewhere' });
+        else if (req.url === '/elsewhere') seen.push(req);
+        res.end('{}');
+    });
     const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => 'holdfast.v1' });
     server.on('upgrade', (req, socket, head) => {
         seen.push(req);
@@ -117,6 +128,21 @@ withDaemon('terminals for browsers', {}, (d) => {
             for (const ws of both) ws.close();
             for (const ws of both) assert.equal((await within(ws.ended, 10000, 'the end')).code, 1005);
             await d.remove(both[0].messages[0].process.id);
+        });
+
+        it(`${kind}: a terminal with the tag that has exited is not the one`, async () => {
+            const sandbox = sandboxOf(d);
+            const tag = `ended-${kind}`;
+            const first = await sandbox.terminal.create({ tag, command: 'true' });
+            await first.wait();
+            const { port } = await serve(sandbox, { tag, command: 'cat' });
+            const ws = browser(port);
+            await waitUntil(() => ws.messages.length > 0, 'hello');
+            const [{ process }] = ws.messages;
+            assert.notEqual(process.id, first.id);
+            assert.equal(process.status, 'running');
+            ws.terminate();
+            await d.remove(process.id);
         });
 
         it(`${kind}: a browser that only watches cannot type`, async () => {
@@ -175,6 +201,52 @@ withDaemon('terminals for browsers', {}, (d) => {
             ws.terminate();
         });
 
+        it(`${kind}: no browser takes another's connection over, and one that returns is the same client`, async () => {
+            const sandbox = sandboxOf(d);
+            const { id } = await sandbox.terminal.create({ command: 'cat' });
+            const typing = await serve(sandbox, { process: id, name: 'alice' });
+            const alice = browser(typing.port, { path: '/?client=web-alice' });
+            await waitUntil(() => alice.messages.length > 0, 'hello');
+            const shown = alice.messages[0].viewers[0].client;
+            assert.match(shown, /^c_[0-9a-f]{16}$/);
+            const watching = await serve(sandbox, { process: id, mode: 'ro', name: 'eve' });
+            for (const client of ['web-alice', shown]) {
+                const eve = browser(watching.port, { path: `/?client=${client}` });
+                await waitUntil(() => eve.messages.length > 0, 'hello');
+                const { viewers } = eve.messages[0];
+                assert.deepEqual(viewers.map((v) => v.name).sort(), ['alice', 'eve']);
+                assert.ok(!JSON.stringify(viewers).includes('web-alice'));
+                eve.close();
+                await within(eve.ended, 20000, 'the end');
+            }
+            assert.equal(alice.readyState, WebSocket.OPEN);
+            alice.send(Buffer.from('abc'));
+            await waitUntil(() => alice.messages.some((m) => m.type === 'input_ack' && m.offset === 3), 'the count');
+            const again = browser(typing.port, { path: '/?client=web-alice' });
+            await waitUntil(() => again.messages.length > 0, 'hello');
+            assert.equal(again.messages[0].input_offset, 3);
+            assert.equal((await within(alice.ended, 20000, 'the replacement')).code, 1008);
+            again.terminate();
+            await d.remove(id);
+        });
+
+        it(`${kind}: ids of clients depend on a key that is random, or given`, async () => {
+            const up = await upstream((ws) => ws.send('{"type":"hello"}'));
+            const idBy = async (options) => {
+                const { port } = await serve(new Sandbox({ url: up.url, WebSocket }), { process: 'x', ...options });
+                const ws = browser(port, { path: '/?client=web-1' });
+                await waitUntil(() => ws.messages.length > 0, 'hello');
+                ws.terminate();
+                return new URLSearchParams(up.seen.at(-1).url.split('?')[1]).get('client');
+            };
+            assert.notEqual(await idBy({}), await idBy({}));
+            const own = await idBy({ secret: 'mine' });
+            assert.equal(own, `c_${createHmac('sha256', 'mine').update('[null,"web-1"]').digest('hex').slice(0, 16)}`);
+            assert.equal(await idBy({ secret: 'mine' }), own);
+            assert.notEqual(await idBy({ secret: 'other' }), own);
+            assert.notEqual(await idBy({ secret: 'mine', name: 'ann' }), own);
+        });
+
         it(`${kind}: either side's end reaches the other, with its code`, async () => {
             const ups = [];
             const ends = [];
@@ -229,6 +301,74 @@ withDaemon('terminals for browsers', {}, (d) => {
         });
     }
 
+    it('node: a page of http is not of the origin of a server of https', async () => {
+        const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-forward-'));
+        const ca = new Authority(dir, 'forward');
+        const { keyFile, certFile } = ca.issue('server', 'IP:127.0.0.1');
+        const { id } = await sandboxOf(d).terminal.create({ command: 'cat' });
+        const server = https.createServer({ key: fs.readFileSync(keyFile), cert: fs.readFileSync(certFile) });
+        server.on('upgrade', (req, socket, head) => sandboxOf(d).terminal.upgrade(req, socket, head, { process: id }));
+        const host = `127.0.0.1:${await listening(server)}`;
+        const connect = (origin) => {
+            const ws = new WebSocket(`wss://${host}/`, ['holdfast.v1'], { origin, ca: fs.readFileSync(ca.file) });
+            ws.on('error', () => {});
+            return within(
+                new Promise((done) => {
+                    ws.on('unexpected-response', (_, res) => (res.resume(), done(res.statusCode)));
+                    ws.on('message', () => (ws.terminate(), done('hello')));
+                }),
+                20000,
+                'the outcome',
+            );
+        };
+        assert.equal(await connect(`http://${host}`), 403);
+        assert.equal(await connect(`https://${host}`), 'hello');
+        fs.rmSync(dir, { recursive: true });
+        await d.remove(id);
+    });
+
+    it('a request by https is only for pages of https', async () => {
+        const sandbox = new Sandbox({ url: 'http://127.0.0.1:1', token: 'x', WebSocket, retry: { maxAttempts: 0 } });
+        const upgrade = () => assert.fail('the upstream is not connected');
+        const ask = async (url, headers) =>
+            (await sandbox.terminal(new Request(url, { headers: { Upgrade: 'websocket', ...headers } }), { process: 'p', upgrade })).status;
+        const PERMITTED = 502; // there is no daemon
+        assert.equal(await ask('https://app.example/', { Origin: 'https://app.example' }), PERMITTED);
+        assert.equal(await ask('https://app.example:444/', { Origin: 'https://app.example:444' }), PERMITTED);
+        assert.equal(await ask('https://app.example/', { Origin: 'http://app.example' }), 403);
+        assert.equal(await ask('https://app.example/', { Origin: 'https://app.example:444' }), 403);
+        assert.equal(await ask('http://app.example/', { Origin: 'http://app.example' }), PERMITTED);
+        assert.equal(await ask('http://app.example/', { Origin: 'https://app.example' }), PERMITTED);
+        assert.equal(await ask('http://app.example/', { Origin: 'ftp://app.example' }), 403);
+        const proxied = { 'X-Forwarded-Proto': 'https' };
+        assert.equal(await ask('http://app.example/', { Origin: 'https://app.example', ...proxied }), PERMITTED);
+        assert.equal(await ask('http://app.example/', { Origin: 'http://app.example', ...proxied }), 403);
+    });
+
+    it('no request ends the server, whatever its target is', async () => {
+        const { id } = await sandboxOf(d).terminal.create({ command: 'cat' });
+        const { port, results } = await apps.node(sandboxOf(d), { process: id });
+        for (const target of ['//', '//[', 'http://[', 'http://x:99999/']) {
+            const socket = net.connect(port, '127.0.0.1');
+            socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`);
+            const [bytes] = await within(once(socket, 'data'), 20000, 'the refusal');
+            assert.match(String(bytes), /^HTTP\/1\.1 400 /, target);
+            assert.equal(await results.at(-1), false, 'it is no mistake of the app');
+            socket.destroy();
+        }
+        await d.remove(id);
+    });
+
+    it('only mistakes of the app are thrown', async () => {
+        const fails = new Sandbox({ url: d.url, token: d.token, WebSocket: class { constructor() { throw new TypeError('a bad address'); } } });
+        const request = new Request('http://app.example/', { headers: { Upgrade: 'websocket' } });
+        const upgrade = () => assert.fail('the upstream is not connected');
+        const { status } = await fails.terminal(request, { process: 'p', upgrade });
+        assert.equal(status, 502);
+        const own = new Request('http://app.example/?client=web-1', { headers: { Upgrade: 'websocket' } });
+        await assert.rejects(sandboxOf(d).terminal(own, { process: 'p', secret: '', upgrade }), /`secret` must not be empty/);
+    });
+
     it('a killed worker ends the connection, and the browser resumes at its offset', async () => {
         const sandbox = sandboxOf(d);
         const { id } = await sandbox.terminal.create({ command: 'sh', args: ['-c', 'printf before; read x; printf after'] });
@@ -246,6 +386,52 @@ withDaemon('terminals for browsers', {}, (d) => {
         assert.match(b.text, /^\r\nafter$/);
     });
 
+    it('on Deno the browser gets the subprotocol that it offers', async () => {
+        const { id } = await sandboxOf(d).terminal.create({ command: 'cat' });
+        const seen = [];
+        const deno = (sandbox, options) =>
+            apps.fetch({ terminal: (request, { upgrade, ...rest }) => {
+                globalThis.Deno = { upgradeWebSocket: (...args) => (seen.push(args[1]), upgrade(...args)) };
+                return sandbox.terminal(request, rest);
+            } }, options);
+        try {
+            const { port } = await deno(sandboxOf(d), { process: id });
+            for (const protocols of [['holdfast.v1'], ['other', 'holdfast.v1'], []]) {
+                const ws = browser(port, { protocols });
+                await waitUntil(() => ws.messages.length > 0, 'hello');
+                assert.equal(ws.protocol, protocols.length ? 'holdfast.v1' : '');
+                ws.terminate();
+            }
+            assert.deepEqual(seen, [{ protocol: 'holdfast.v1' }, { protocol: 'holdfast.v1' }, {}]);
+        } finally {
+            delete globalThis.Deno;
+        }
+        await d.remove(id);
+    });
+
+    it('on Workers no other response than an upgraded one is returned', async () => {
+        const { url, seen } = await upstream(() => assert.fail('nothing is upgraded here'));
+        const others = [
+            () => new Response('<script>', { status: 200, headers: { 'Set-Cookie': 'a=1' } }),
+            () => new Response(null, { status: 204 }),
+            // A real fetch, so that "manual" is tested: it must not reach the place that the redirect names.
+            (options) => fetch(`${url}/moved`, { ...options, headers: {} }),
+        ];
+        globalThis.WebSocketPair = class {};
+        try {
+            for (const other of others) {
+                const sandbox = new Sandbox({ url: 'http://sandbox.internal', fetch: async (_, options) => other(options) });
+                const response = await sandbox.terminal(new Request('https://app.example/term', { headers: { Upgrade: 'websocket' } }), { process: 'p' });
+                assert.equal(response.status, 502);
+                assert.match(await response.text(), /^the sandbox /);
+                assert.equal(response.headers.get('Set-Cookie'), null);
+            }
+            assert.deepEqual(seen, [], 'the redirect was followed');
+        } finally {
+            delete globalThis.WebSocketPair;
+        }
+    });
+
     it('on Workers the response of an upgraded fetch is returned', async () => {
         const calls = [];
         const answer = { status: 101, webSocket: {} };
@@ -258,6 +444,10 @@ withDaemon('terminals for browsers', {}, (d) => {
             const [url, { headers }] = calls.at(-1);
             assert.equal(url, 'http://sandbox.internal/v1/processes/p/connect?since=3');
             assert.equal(headers.Authorization, 'Bearer secret');
+            assert.equal(headers['Sec-WebSocket-Protocol'], undefined, 'the browser offered none');
+            request.headers.set('Sec-WebSocket-Protocol', 'other, holdfast.v1');
+            await sandbox.terminal(request, { process: 'p' });
+            assert.equal(calls.at(-1)[1].headers['Sec-WebSocket-Protocol'], 'holdfast.v1');
             const plain = await sandbox.terminal(new Request('https://app.example/term'), { process: 'p' });
             assert.deepEqual([plain.status, plain.headers.get('Upgrade')], [426, 'websocket']);
         } finally {
