@@ -277,6 +277,14 @@ static uint64_t copies_of(const char *at)
     return most < least ? least : most < RE_DUP_MAX ? most : RE_DUP_MAX;
 }
 
+/* The brace that ends an interval; of one that the C library refuses, any of its characters. */
+static const char *interval_end(const char *at)
+{
+    const char *end = at + 1 + strspn(at + 1, "0123456789,");
+
+    return *end == '}' ? end : at;
+}
+
 /* The C library copies what is repeated, and copies of copies take any amount of memory. */
 static bool regex_is_small(const char *text)
 {
@@ -288,6 +296,8 @@ static bool regex_is_small(const char *text)
         if (strchr("*+?{", *at) != NULL) {
             more = g->last * (copies_of(at) - 1);
             g->last += more;
+            if (*at == '{')
+                at = interval_end(at);
         } else if (*at == '(') {
             if (++g == groups + REGEX_DEPTH)
                 return false;
