@@ -15,7 +15,6 @@ struct file_gather {
     struct file_lines lines;
     struct file_entry entry; /* tree NULL: not yet */
     struct buf bytes;
-    bool too_long;
 };
 
 static void gather_release(struct call *c)
@@ -48,9 +47,23 @@ static void gather_drain(struct call *c)
 static const struct call_kind gather_kind = {
     .release = gather_release, .disconnected = gather_leave, .drain = gather_drain};
 
+/* The rest of the file is not read. */
+static void gather_refuse(struct file_gather *g)
+{
+    const struct file_gather_ops *ops = g->ops;
+    struct http_request *rq = call_detach(&g->call);
+    int tag = g->tag;
+
+    gather_leave(&g->call);
+    call_end(&g->call);
+    if (rq != NULL)
+        ops->too_long(rq, tag);
+}
+
 static void gather_bytes(void *arg, const char *bytes, size_t len)
 {
     struct file_gather *g = arg;
+    const size_t max = g->ops->bytes_max;
     const char *line;
     size_t n;
 
@@ -58,10 +71,10 @@ static void gather_bytes(void *arg, const char *bytes, size_t len)
         line = file_lines_next(&g->lines, &bytes, &len, &n);
         if (line == NULL || !file_entry_decode(&g->entry, line, n))
             return;
-        g->too_long = g->entry.length > (int64_t)g->ops->bytes_max;
     }
-    g->too_long = g->too_long || g->bytes.len + len > g->ops->bytes_max;
-    if (!g->too_long)
+    if (g->entry.length > (int64_t)max || g->bytes.len + len > max)
+        gather_refuse(g);
+    else
         buf_put(&g->bytes, bytes, len);
 }
 
@@ -79,8 +92,6 @@ static void gather_done(void *arg, const struct transfer_end *end)
         g->ops->failed(rq, &end->fault, g->tag);
     else if (g->entry.tree == NULL)
         g->ops->failed(rq, &none, g->tag);
-    else if (g->too_long)
-        g->ops->too_long(rq, g->tag);
     else
         g->ops->reply(rq, &g->entry, &g->bytes, g->tag);
     call_end(&g->call);
