@@ -6,7 +6,9 @@
  * Layer: dialects.
  */
 #include <stdio.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "dialects/cloudflare/cf_file.h"
 #include "dialects/cloudflare/cf_mime.h"
 #include "dialects/cloudflare/cloudflare_limits.h"
@@ -56,6 +58,11 @@ static void too_large(struct cf_file *f)
     cf_file_fail(f, 413, "FILE_TOO_LARGE", text, NULL, f->size, LIMIT_CF_FILE_BYTES);
 }
 
+static size_t max_of(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static void whole_bytes(struct cf_file *f, const char *bytes, size_t len)
 {
     bool some = read_head(f, &bytes, &len);
@@ -66,8 +73,23 @@ static void whole_bytes(struct cf_file *f, const char *bytes, size_t len)
         too_large(f);
         return;
     }
-    if (some)
+    if (some && cf_file_hold(f, max_of((size_t)f->size, f->bytes.len + len)))
         buf_put(&f->bytes, bytes, len);
+}
+
+/* Not with very many characters that JSON escapes, or bytes that it replaces. */
+static bool fits_as_text(const char *bytes, size_t len)
+{
+    bool valid = utf8_is_valid(bytes, len);
+    size_t size = len;
+
+    for (size_t i = 0; i < len && size <= LIMIT_CF_TEXT_BYTES; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+
+        size += c < 0x20 ? (strchr("\n\r\t\b\f", c) != NULL && c != '\0' ? 1 : 5)
+                         : (c == '"' || c == '\\') + (c >= 0x80 && !valid ? 2 : 0);
+    }
+    return size <= LIMIT_CF_TEXT_BYTES;
 }
 
 static void whole_done(struct cf_file *f)
@@ -82,6 +104,15 @@ static void whole_done(struct cf_file *f)
     }
     f->type = cf_mime_type(f->path, bytes, len);
     f->as_text = wanted != NULL ? !f->binary_input : cf_mime_is_text(f->type, bytes, len);
+    if (f->as_text && !fits_as_text(bytes, len)) {
+        if (wanted != NULL) {
+            cf_file_fail(f, 413, "FILE_TOO_LARGE",
+                         "the text is too large as JSON: read it as base64", NULL, f->size,
+                         LIMIT_CF_FILE_BYTES);
+            return;
+        }
+        f->as_text = false;
+    }
     o = cf_file_ok(f);
     json_key(&o, "content");
     if (f->as_text)

@@ -8,6 +8,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { clientOf, eventsOf, stableSdk } from '../../lib/cloudflare.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
+import { limit } from '../../lib/limits.mjs';
+import { RawConn, requestBytes } from '../../lib/raw.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
@@ -272,6 +274,54 @@ for (const websocket of [false, true]) {
         });
     });
 }
+
+withDaemon('cloudflare: memory of files', {}, (d) => {
+    const at = (name) => path.join(d.dir, name);
+    const read = (name, more) => d.request('POST', `${API}/read`, { json: { path: at(name), ...more } });
+    const metric = async (re) => [...(await d.request('GET', '/metrics')).text.matchAll(re)].reduce((sum, m) => sum + Number(m[1]), 0);
+    const held = () => metric(/^holdfast_held_bytes\{role="own"\} (\d+)$/gm);
+    let polls = 0;
+    const replies = async () => (await metric(/^holdfast_responses_total\{.*\} (\d+)$/gm)) - polls++;
+
+    // Twelve such clients made the daemon hold 1.4 GB.
+    it('clients that do not read their files are bounded together; a small file can be read', async () => {
+        fs.writeFileSync(at('big.txt'), 'x'.repeat(READ_MAX));
+        fs.writeFileSync(at('small.txt'), 'small');
+        const slow = await Promise.all(Array.from({ length: 24 }, () => RawConn.connect(d)));
+        const before = await replies();
+        for (const c of slow) {
+            c.socket.pause();
+            c.send(requestBytes(d, `POST ${API}/read`, { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ path: at('big.txt') }) }));
+        }
+        await waitUntil(async () => (await replies()) >= before + slow.length, 'all replies');
+        const most = limit('LIMIT_HELD_BYTES') + 2 * limit('LIMIT_GATHER_BYTES');
+        assert.ok((await held()) < most, `${await held()} bytes`);
+        const content = async (name) => d.request('GET', `/dialects/opencode/file/content?${new URLSearchParams({ directory: d.dir, path: name })}`);
+        fs.truncateSync(at('big.txt'), READ_MAX / 4);
+        if ((await held()) > limit('LIMIT_HELD_BYTES')) assert.equal((await content('big.txt')).status, 503);
+        assert.equal((await content('small.txt')).json.content, 'small');
+        const statuses = [];
+        for (const c of slow) {
+            c.socket.resume();
+            await c.until(() => c.held.length > 12);
+            statuses.push(c.held.subarray(9, 12).toString());
+            c.reset();
+        }
+        assert.deepEqual([...new Set(statuses)].sort(), ['200', '503']);
+        await waitUntil(async () => (await held()) < READ_MAX, 'the end of the replies');
+        assert.equal((await read('big.txt')).json.content.length, READ_MAX / 4);
+    });
+
+    it('text that JSON makes far longer becomes base64, or is refused as text', async () => {
+        fs.writeFileSync(at('escaped.txt'), '\x01'.repeat(READ_MAX));
+        const r = (await read('escaped.txt')).json;
+        assert.deepEqual([r.encoding, r.isBinary, r.content.length], ['base64', true, Math.ceil(READ_MAX / 3) * 4]);
+        const text = await read('escaped.txt', { encoding: 'utf-8' });
+        assert.deepEqual([text.status, text.json.code], [413, 'FILE_TOO_LARGE']);
+        fs.writeFileSync(at('lines.txt'), '\n'.repeat(READ_MAX));
+        assert.equal((await read('lines.txt')).json.content.length, READ_MAX);
+    });
+});
 
 withDaemon('cloudflare: bodies of files', {}, (d) => {
     const post = async (call, json) => (await d.request('POST', `${API}/${call}`, { json })).status;
