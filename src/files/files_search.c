@@ -224,11 +224,12 @@ static enum files_walk_next search_visit(struct files_walk *w, const struct file
 
     if (++s->entries > LIMIT_TREE_ENTRIES)
         s->truncated = true;
+    if (is_over(s))
+        return WALK_STOP;
     if (s->ignores && (strcmp(e->name, ".git") == 0 ||
                        files_ignore_visit(&s->ignore, e->path, S_ISDIR(e->st.st_mode))))
         return WALK_SKIP;
-    if (!is_over(s))
-        search_file(s, e->dir, e->name, e->path, &e->st);
+    search_file(s, e->dir, e->name, e->path, &e->st);
     if (s->truncated)
         return WALK_STOP;
     return e->depth < s->depth ? WALK_ON : WALK_SKIP;

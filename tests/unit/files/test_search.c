@@ -1,14 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_search.c - which expressions are compiled
+ * test_search.c - which expressions are compiled, and how long a search and a listing last
  */
 #include "test.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "files/files.h"
+#include "files/files_tree.h"
+
+/* Wraps: clock_mono_ms */
+uint64_t __real_clock_mono_ms(void);
+uint64_t __wrap_clock_mono_ms(void);
+
+static uint64_t each_ms; /* what each look at the clock adds to it */
+
+uint64_t __wrap_clock_mono_ms(void)
+{
+    static uint64_t added;
+
+    added += each_ms;
+    return __real_clock_mono_ms() + added;
+}
 
 /* The exit status of a search in an empty file. */
 static int search_for(const char *expression)
@@ -44,4 +61,76 @@ TEST(an_expression_that_repeats_repetitions_is_refused)
 
     for (size_t i = 0; i < sizeof large / sizeof *large; i++)
         EXPECT_INT(search_for(large[i]), 1);
+}
+
+/* --- time ------------------------------------------------------------------------------------ */
+
+/* A project of ten files, all of them ignored. */
+static void make_project(char *root)
+{
+    char path[100];
+
+    EXPECT(mkdtemp(root) != NULL);
+    for (int i = 0; i < 10; i++) {
+        snprintf(path, sizeof path, "%s/%d", root, i);
+        close(open(path, O_CREAT | O_WRONLY, 0600));
+    }
+    snprintf(path, sizeof path, "%s/.ignore", root);
+    EXPECT(symlink("/dev/null", path) == 0);
+    snprintf(path, sizeof path, "%s/.git", root);
+    EXPECT(mkdir(path, 0700) == 0);
+    snprintf(path, sizeof path, "%s/.gitignore", root);
+    FILE *f = fopen(path, "w");
+    EXPECT(f != NULL && fputs("*\n", f) >= 0 && fclose(f) == 0);
+}
+
+/* What a search prints. */
+static size_t printed(char **args, char *out, size_t size)
+{
+    char name[] = "/tmp/files-printed-XXXXXX";
+    int file = mkstemp(name), old = dup(STDOUT_FILENO);
+    ssize_t n;
+
+    EXPECT(file >= 0 && unlink(name) == 0 && fflush(stdout) == 0);
+    EXPECT(dup2(file, STDOUT_FILENO) == STDOUT_FILENO);
+    EXPECT_INT(files_search(args), 0);
+    fflush(stdout);
+    dup2(old, STDOUT_FILENO);
+    n = pread(file, out, size - 1, 0);
+    out[n > 0 ? n : 0] = '\0';
+    close(file);
+    close(old);
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* An ignored file was passed over before the time was looked at. */
+TEST(a_search_among_ignored_files_ends_when_its_time_is_up)
+{
+    char root[] = "/tmp/files-search-XXXXXX", ignore[] = "ignore=1", out[200];
+    char *args[] = {root, ignore, NULL};
+
+    make_project(root);
+    EXPECT_INT(printed(args, out, sizeof out), 0);
+    each_ms = LIMIT_SEARCH_MS / 2;
+    printed(args, out, sizeof out);
+    EXPECT_STR(out, "{\"truncated\":true}\n");
+    alarm(0);
+    each_ms = 0;
+    EXPECT_INT(files_remove_tree(root), 0);
+}
+
+/* It compared each name with each rule however long that took: 71 s were seen. */
+TEST(a_listing_that_compares_names_with_rules_for_too_long_is_refused)
+{
+    char root[] = "/tmp/files-list-XXXXXX", depth[] = "1", plain[] = "plain=1";
+    char *args[] = {root, depth, plain, NULL}, *usual[] = {root, depth, NULL};
+
+    make_project(root);
+    EXPECT_INT(files_list(args), 0);
+    each_ms = LIMIT_SEARCH_MS / 2;
+    EXPECT_INT(files_list(args), 1);
+    EXPECT_INT(files_list(usual), 0);
+    alarm(0);
+    each_ms = 0;
+    EXPECT_INT(files_remove_tree(root), 0);
 }
