@@ -9,6 +9,7 @@
 
 #include <limits.h>
 
+#include "base/text.h"
 #include "dialects/cloudflare/cf_session.h"
 #include "dialects/common/file_entry.h"
 #include "dialects/common/transfer.h"
@@ -47,6 +48,7 @@ struct cf_file {
     size_t held;      /* granted for them by file_gather_hold() */
     size_t count;     /* of entries */
     struct whole_text text;
+    struct utf8_check check;                       /* of a stream of text */
     const char *type;                              /* NULL: not known yet */
     int64_t size, sent;                            /* of the file; -1: not opened */
     bool as_text, recursive, hidden, binary_input; /* the last: the content was base64 */

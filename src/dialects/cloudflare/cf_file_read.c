@@ -92,6 +92,12 @@ static bool fits_as_text(const char *bytes, size_t len)
     return size <= LIMIT_CF_TEXT_BYTES;
 }
 
+/* As the file is known to its end, it may not end within a character either. */
+static bool is_whole_text(const char *type, const char *bytes, size_t len)
+{
+    return cf_mime_is_text(type, bytes, len) && utf8_is_valid(bytes, len);
+}
+
 static void whole_done(struct cf_file *f)
 {
     const char *bytes = buf_data(&f->bytes), *wanted = f->request.encoding;
@@ -103,7 +109,7 @@ static void whole_done(struct cf_file *f)
         return;
     }
     f->type = cf_mime_type(f->path, bytes, len);
-    f->as_text = wanted != NULL ? !f->binary_input : cf_mime_is_text(f->type, bytes, len);
+    f->as_text = wanted != NULL ? !f->binary_input : is_whole_text(f->type, bytes, len);
     if (f->as_text && !fits_as_text(bytes, len)) {
         if (wanted != NULL) {
             cf_file_fail(f, 413, "FILE_TOO_LARGE",
@@ -152,32 +158,56 @@ static void send_chunk(struct cf_file *f, const char *bytes, size_t len)
     cf_event_send(&f->call, &o);
 }
 
-static void send_bytes(struct cf_file *f, const char *bytes, size_t len)
+static void stream_error(struct cf_file *f, const char *why)
+{
+    struct json_out o = cf_event(&f->call, "error");
+
+    json_kstr(&o, "error", why);
+    cf_event_send(&f->call, &o);
+    call_stream_end(&f->call);
+}
+
+/* The client has a part of the text already, so it cannot become base64. */
+static void stream_spoilt(struct cf_file *f)
+{
+    cf_file_abandon(f);
+    stream_error(f, "the file began as text, but is not UTF-8: read it as base64 by readFile()");
+}
+
+/* False: the stream has ended with an error. */
+static bool send_bytes(struct cf_file *f, const char *bytes, size_t len)
 {
     struct buf whole = {0};
 
     f->sent += (int64_t)len;
     if (!f->as_text) {
         send_chunk(f, bytes, len);
-        return;
+        return true;
+    }
+    if (!utf8_check_feed(&f->check, bytes, len)) {
+        stream_spoilt(f);
+        return false;
     }
     whole_text_feed(&f->text, false, bytes, len, &whole);
     send_chunk(f, buf_data(&whole), whole.len);
     buf_fini(&whole);
+    return true;
 }
 
-static void stream_begin(struct cf_file *f)
+/* `all`: these are all bytes of the file. */
+static void stream_begin(struct cf_file *f, bool all)
 {
+    bool (*is_text)(const char *, const char *, size_t) = all ? is_whole_text : cf_mime_is_text;
     struct json_out o;
 
     f->type = cf_mime_type(f->path, buf_data(&f->bytes), f->bytes.len);
-    f->as_text = cf_mime_is_text(f->type, buf_data(&f->bytes), f->bytes.len);
+    f->as_text = is_text(f->type, buf_data(&f->bytes), f->bytes.len);
     cf_stream_begin(&f->call);
     o = cf_event(&f->call, "metadata");
     put_type(&o, f);
     json_kint(&o, "size", f->size);
     cf_event_send(&f->call, &o);
-    send_bytes(f, buf_data(&f->bytes), f->bytes.len);
+    (void)send_bytes(f, buf_data(&f->bytes), f->bytes.len); /* they are text as far as they go */
     buf_fini(&f->bytes);
 }
 
@@ -186,12 +216,12 @@ static void stream_bytes(struct cf_file *f, const char *bytes, size_t len)
     if (!read_head(f, &bytes, &len))
         return;
     if (f->call.streams) {
-        send_bytes(f, bytes, len);
+        (void)send_bytes(f, bytes, len);
         return;
     }
     buf_put(&f->bytes, bytes, len);
     if (f->bytes.len >= SNIFF_BYTES)
-        stream_begin(f);
+        stream_begin(f, false);
 }
 
 static void stream_done(struct cf_file *f)
@@ -204,7 +234,11 @@ static void stream_done(struct cf_file *f)
         return;
     }
     if (!f->call.streams)
-        stream_begin(f);
+        stream_begin(f, true);
+    if (f->as_text && !utf8_check_done(&f->check)) {
+        stream_spoilt(f);
+        return;
+    }
     whole_text_end(&f->text, false, &rest);
     send_chunk(f, buf_data(&rest), rest.len);
     buf_fini(&rest);
@@ -217,14 +251,9 @@ static void stream_done(struct cf_file *f)
 /* Also before the first byte: that is where its clients look for it. */
 static void stream_failed(struct cf_file *f, const struct file_fault *fault)
 {
-    struct json_out o;
-
     if (!f->call.streams)
         cf_stream_begin(&f->call);
-    o = cf_event(&f->call, "error");
-    json_kstr(&o, "error", fault->err.detail);
-    cf_event_send(&f->call, &o);
-    call_stream_end(&f->call);
+    stream_error(f, fault->err.detail);
 }
 
 void cf_file_stream(struct cf_request *q)

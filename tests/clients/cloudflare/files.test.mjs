@@ -63,6 +63,11 @@ for (const websocket of [false, true]) {
             assert.equal((await f.readFile(at('d.json'), S)).mimeType, 'application/json');
             assert.equal((await f.readFile(at('d.json'), S, { encoding: 'base64' })).content, 'e30=');
             assert.equal((await f.readFile(at('d.json'), S, { encoding: 'utf8' })).content, '{}');
+            // A file that ended within a character lost it, and kept U+FFFD when it was written back.
+            fs.writeFileSync(at('cut.txt'), Buffer.from('abc\xc3', 'latin1'));
+            fs.copyFileSync(at('cut.txt'), at('cut'));
+            for (const name of ['cut.txt', 'cut'])
+                assert.deepEqual([(await f.readFile(at(name), S)).encoding, (await f.readFile(at(name), S)).content], ['base64', 'YWJjww==']);
             await refused(f.readFile(at('d.json'), S, { encoding: 'hex' }), 'ValidationFailedError', 'VALIDATION_FAILED', /encoding/);
             for (const bad of ['*', 'YQ==YQ=='])
                 await refused(f.writeFile(at('never'), bad, S, { encoding: 'base64' }), 'ValidationFailedError', 'VALIDATION_FAILED', /base64/);
@@ -90,6 +95,21 @@ for (const websocket of [false, true]) {
             await assert.rejects(collectFile(await f.readFileStream(d.dir, S)), /directory/i);
         });
 
+        it('a stream has only whole text: a short file is base64 else, and a long one ends with an error', async () => {
+            const f = await files();
+            const { collectFile } = await stableSdk();
+            fs.writeFileSync(at('short.txt'), Buffer.from('abc\xc3', 'latin1'));
+            const short = await collectFile(await f.readFileStream(at('short.txt'), S));
+            assert.equal(Buffer.from(short.content).toString('latin1'), 'abc\xc3');
+            const begin = 'x'.repeat(100000);
+            for (const bad of ['\xc3', '\xff and more']) {
+                fs.writeFileSync(at('spoilt.txt'), Buffer.from(begin + bad, 'latin1'));
+                await assert.rejects(collectFile(await f.readFileStream(at('spoilt.txt'), S)), /is not UTF-8/);
+            }
+            fs.writeFileSync(at('fine.txt'), `${begin}ä`);
+            assert.equal((await collectFile(await f.readFileStream(at('fine.txt'), S))).content, `${begin}ä`);
+        });
+
         it('a file that is too large for one reply is refused, and can be streamed', async () => {
             const f = await files();
             fs.writeFileSync(at('large'), Buffer.alloc(READ_MAX + 1, 'x'));
@@ -104,6 +124,7 @@ for (const websocket of [false, true]) {
         it('a client that cancels a stream ends the reader', async () => {
             fs.writeFileSync(at('huge'), '');
             fs.truncateSync(at('huge'), 1 << 30);
+            await waitUntil(async () => (await helpers()).length === 0, 'the end of the helpers before');
             const reader = (await (await files()).readFileStream(at('huge'), S)).getReader();
             await reader.read();
             assert.equal((await helpers()).length, 1);
