@@ -213,12 +213,14 @@
 #define LIMIT_UNPACK_DIRECTORY_BYTES (16 << 20)  /* their paths and permissions, until its end */
 #define LIMIT_TREE_ENTRIES 1000000               /* copied, packed or searched in one request */
 #define LIMIT_TRANSFERS 256                      /* file operations of one dialect at a time */
-#define LIMIT_SEARCH_RESULTS 1000                /* of one search */
-#define LIMIT_SEARCH_MS 30000                    /* then it returns what it has found */
-#define LIMIT_SEARCH_PATTERN_BYTES 4096          /* a name, a text or an expression */
-#define LIMIT_REPLACE_BYTES (64 * 1024 * 1024)   /* a file in which text is replaced */
-#define LIMIT_REPLACE_TEXT_BYTES (64 * 1024)     /* the texts: arguments of a process */
-#define TRANSFER_RING_BYTES (256 * 1024)         /* between a file operation and its client */
+#define LIMIT_GATHER_BYTES (64 << 20)   /* files that one dialect holds at a time, for JSON */
+#define GATHER_SMALL_BYTES (64 * 1024)  /* a file that is held in any case */
+#define LIMIT_SEARCH_RESULTS 1000       /* of one search */
+#define LIMIT_SEARCH_MS 30000           /* then it returns what it has found */
+#define LIMIT_SEARCH_PATTERN_BYTES 4096 /* a name, a text or an expression */
+#define LIMIT_REPLACE_BYTES (64 * 1024 * 1024) /* a file in which text is replaced */
+#define LIMIT_REPLACE_TEXT_BYTES (64 * 1024)   /* the texts: arguments of a process */
+#define TRANSFER_RING_BYTES (256 * 1024)       /* between a file operation and its client */
 
 /* --- watching files; one watch is one process of the user --- */
 #define LIMIT_FILE_WATCHES 100 /* the kernel allows a user 128 (fs.inotify.max_user_instances) */

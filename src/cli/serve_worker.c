@@ -322,6 +322,7 @@ static void worker_make_server(struct serve_worker *w)
     w->host = (struct dialect_host){
         .engine = w->engine,
         .loop = w->loop,
+        .server = w->server,
         .version = HF_VERSION,
         .auth = w->auth,
         .tokens = &w->credentials.tokens,

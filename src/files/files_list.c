@@ -7,7 +7,8 @@
  * With `follow` a link is shown as what it leads to, and left out if that is nothing; no link is
  * entered. With `real` the paths have no links above the directory. With `single` a path that is no
  * directory is the only entry, as what a link leads to. With `plain` there are only directories and
- * regular files, in this order, and `ignored` says whether the project's ignore files name them.
+ * regular files, in this order, and `ignored` says whether the project's ignore files name them; it is
+ * an error if comparing all names takes longer than a search may.
  * Layer: files.
  */
 #include <errno.h>
@@ -15,7 +16,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "files/files.h"
@@ -26,7 +29,8 @@ struct files_listing {
     struct files_walk walk;
     int64_t depth, left;
     bool may_truncate, follow, plain;
-    mode_t kind; /* with `plain`: of this pass */
+    mode_t kind;       /* with `plain`: of this pass */
+    uint64_t until_ms; /* with `plain` */
     struct files_ignore ignore;
 };
 
@@ -51,6 +55,10 @@ static enum files_walk_next list_visit(struct files_walk *w, const struct files_
 
     if (l->plain && (e->st.st_mode & S_IFMT) != l->kind)
         return WALK_SKIP;
+    if (l->plain && clock_mono_ms() > l->until_ms) {
+        w->errnum = ETIMEDOUT;
+        return WALK_STOP;
+    }
     if (l->left-- == 0) {
         w->errnum = l->may_truncate ? 0 : EFBIG;
         return WALK_STOP;
@@ -91,6 +99,8 @@ int files_list(char **args)
         !files_number(args + 2, "limit", 1, LIMIT_FILE_LIST, &l.left))
         return files_fail(EINVAL, path);
     if (l.plain) {
+        alarm(LIMIT_SEARCH_MS / 1000 * 2); /* one rule on one name may take for ever */
+        l.until_ms = clock_mono_ms() + LIMIT_SEARCH_MS;
         l.depth = 1;
         files_ignore_begin(&l.ignore, path);
     }
@@ -105,6 +115,8 @@ int files_list(char **args)
         rc = 0;
     if (rc == -ECANCELED)
         puts("{\"truncated\":true}");
+    else if (rc == -ETIMEDOUT)
+        return files_refuse(ETIMEDOUT, path, "its names take too long to compare with ignore files");
     else if (rc < 0)
         return files_fail(-rc, path);
     return 0;

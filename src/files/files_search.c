@@ -224,11 +224,12 @@ static enum files_walk_next search_visit(struct files_walk *w, const struct file
 
     if (++s->entries > LIMIT_TREE_ENTRIES)
         s->truncated = true;
+    if (is_over(s))
+        return WALK_STOP;
     if (s->ignores && (strcmp(e->name, ".git") == 0 ||
                        files_ignore_visit(&s->ignore, e->path, S_ISDIR(e->st.st_mode))))
         return WALK_SKIP;
-    if (!is_over(s))
-        search_file(s, e->dir, e->name, e->path, &e->st);
+    search_file(s, e->dir, e->name, e->path, &e->st);
     if (s->truncated)
         return WALK_STOP;
     return e->depth < s->depth ? WALK_ON : WALK_SKIP;
@@ -277,6 +278,14 @@ static uint64_t copies_of(const char *at)
     return most < least ? least : most < RE_DUP_MAX ? most : RE_DUP_MAX;
 }
 
+/* The brace that ends an interval; of one that the C library refuses, any of its characters. */
+static const char *interval_end(const char *at)
+{
+    const char *end = at + 1 + strspn(at + 1, "0123456789,");
+
+    return *end == '}' ? end : at;
+}
+
 /* The C library copies what is repeated, and copies of copies take any amount of memory. */
 static bool regex_is_small(const char *text)
 {
@@ -288,6 +297,8 @@ static bool regex_is_small(const char *text)
         if (strchr("*+?{", *at) != NULL) {
             more = g->last * (copies_of(at) - 1);
             g->last += more;
+            if (*at == '{')
+                at = interval_end(at);
         } else if (*at == '(') {
             if (++g == groups + REGEX_DEPTH)
                 return false;

@@ -154,6 +154,8 @@ struct http_stats {
     uint64_t held_untrusted, held_weak, held_own; /* bytes, by trust */
 };
 void http_server_stats(const struct http_server *s, struct http_stats *out);
+/* Whether all peers may make it hold this much more (peer_memory.h). */
+bool http_server_has_room(const struct http_server *s, size_t bytes);
 
 /* --- the request ---------------------------------------------------------- */
 enum http_method http_method(const struct http_request *rq);

@@ -183,6 +183,13 @@ void http_server_stats(const struct http_server *s, struct http_stats *out)
     out->held_own = s->held.bytes[HELD_OWN];
 }
 
+bool http_server_has_room(const struct http_server *s, size_t bytes)
+{
+    for (int i = 0; i < HELD_CLASSES; i++)
+        bytes += s->held.bytes[i];
+    return bytes <= s->o.held_bytes;
+}
+
 /* The text of the Date header, generated at most once per second. It does not use gmtime(), which
  * reads the machine's time zone from a file (io.h says why that matters). */
 const char *server_date(struct http_server *s)

@@ -121,12 +121,6 @@ void peer_memory_clear(struct peer_memory *h)
 
 bool peer_memory_has_room(const struct conn *c, size_t bytes)
 {
-    const struct http_server *s = c->server;
-    size_t sum = bytes;
-
-    if (class_of(c) != HELD_OWN)
-        return true; /* keep_budget() handles those */
-    for (int i = 0; i < HELD_CLASSES; i++)
-        sum += s->held.bytes[i];
-    return sum <= s->o.held_bytes;
+    /* keep_budget() handles the other classes */
+    return class_of(c) != HELD_OWN || http_server_has_room(c->server, bytes);
 }

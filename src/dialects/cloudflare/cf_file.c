@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "dialects/cloudflare/cloudflare_limits.h"
+#include "dialects/common/file_gather.h"
 
 /* --- errors ---------------------------------------------------------------------------------- */
 
@@ -83,6 +84,7 @@ static void file_release(struct call *c)
     struct cf_file *f = (struct cf_file *)c;
 
     cf_want_cancel(&f->want);
+    (void)file_gather_hold(c->base, &f->held, 0, NULL);
     transfer_free(f->transfer);
     file_lines_fini(&f->lines);
     buf_fini(&f->bytes);
@@ -94,6 +96,18 @@ void cf_file_abandon(struct cf_file *f)
     if (f->transfer != NULL)
         transfer_abandon(f->transfer);
     f->transfer = NULL;
+}
+
+bool cf_file_hold(struct cf_file *f, size_t bytes)
+{
+    struct hf_error err = {0};
+
+    if (bytes <= f->held || file_gather_hold(f->call.base, &f->held, bytes, &err) == 0)
+        return true;
+    cf_file_abandon(f);
+    /* Nothing was done, and its client tries again after a 503. */
+    cf_file_fail(f, 503, "RESOURCE_BUSY", err.detail, NULL, -1, -1);
+    return false;
 }
 
 static void file_let_go(struct call *c)
@@ -153,7 +167,7 @@ static void file_push(void *arg)
 {
     const struct cf_file *f = arg;
 
-    if (f->request.content != NULL)
+    if (f->writes)
         (void)stdin_feed_flush(transfer_feed(f->transfer), NULL);
 }
 
@@ -188,6 +202,8 @@ static int hold_content(struct cf_file *f, struct hf_error *err)
         rc = hf_fail_field(err, HF_E_bad_value, "content", "content is not base64");
     buf_fini(&bytes);
     feed->eof = true;
+    f->request.content = NULL;
+    json_object_del(f->body, "content"); /* one copy is enough */
     return rc;
 }
 
@@ -202,6 +218,9 @@ static void file_start(struct cf_file *f)
     struct file_op op;
     int rc;
 
+    f->writes = f->request.content != NULL;
+    if (f->writes && !cf_file_hold(f, json_string_length(f->request.content)))
+        return;
     file_op_init(&op, NULL, f->kind->op, f->path);
     if (f->kind->two)
         file_op_arg(&op, f->to);
@@ -209,7 +228,7 @@ static void file_start(struct cf_file *f)
         f->kind->options(f, &op);
     rc = transfer_start(f->call.base, &op, &ops, f, &f->transfer, &err);
     file_op_fini(&op);
-    if (rc == 0 && f->request.content != NULL && hold_content(f, &err) < 0) {
+    if (rc == 0 && f->writes && hold_content(f, &err) < 0) {
         cf_file_abandon(f);
         rc = -EINVAL;
     }

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 
+#include "base/text.h"
 #include "dialects/cloudflare/cf_session.h"
 #include "dialects/common/file_entry.h"
 #include "dialects/common/transfer.h"
@@ -44,12 +45,14 @@ struct cf_file {
     struct transfer *transfer;         /* NULL: it has ended, or was let go */
     struct file_lines lines;
     struct buf bytes; /* of a file, or entries as JSON */
+    size_t held;      /* granted for them by file_gather_hold() */
     size_t count;     /* of entries */
     struct whole_text text;
+    struct utf8_check check;                       /* of a stream of text */
     const char *type;                              /* NULL: not known yet */
     int64_t size, sent;                            /* of the file; -1: not opened */
     bool as_text, recursive, hidden, binary_input; /* the last: the content was base64 */
-    bool too_long;
+    bool too_long, writes;
 };
 
 /* Decodes the body, and begins. Replies in any case, now or later. */
@@ -61,6 +64,8 @@ void cf_file_fail(struct cf_file *f, int status, const char *code, const char *m
                   const char *why, int64_t size, int64_t max);
 /* The code and status for an errno. */
 const char *cf_file_code(int errnum, int *status);
+/* Memory for this much of a file. False: it was refused, and the operation has ended. */
+bool cf_file_hold(struct cf_file *f, size_t bytes);
 /* Ends the operation; its result is not needed. */
 void cf_file_abandon(struct cf_file *f);
 

@@ -6,7 +6,9 @@
  * Layer: dialects.
  */
 #include <stdio.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "dialects/cloudflare/cf_file.h"
 #include "dialects/cloudflare/cf_mime.h"
 #include "dialects/cloudflare/cloudflare_limits.h"
@@ -56,6 +58,11 @@ static void too_large(struct cf_file *f)
     cf_file_fail(f, 413, "FILE_TOO_LARGE", text, NULL, f->size, LIMIT_CF_FILE_BYTES);
 }
 
+static size_t max_of(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static void whole_bytes(struct cf_file *f, const char *bytes, size_t len)
 {
     bool some = read_head(f, &bytes, &len);
@@ -66,8 +73,29 @@ static void whole_bytes(struct cf_file *f, const char *bytes, size_t len)
         too_large(f);
         return;
     }
-    if (some)
+    if (some && cf_file_hold(f, max_of((size_t)f->size, f->bytes.len + len)))
         buf_put(&f->bytes, bytes, len);
+}
+
+/* Not with very many characters that JSON escapes, or bytes that it replaces. */
+static bool fits_as_text(const char *bytes, size_t len)
+{
+    bool valid = utf8_is_valid(bytes, len);
+    size_t size = len;
+
+    for (size_t i = 0; i < len && size <= LIMIT_CF_TEXT_BYTES; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+
+        size += c < 0x20 ? (strchr("\n\r\t\b\f", c) != NULL && c != '\0' ? 1 : 5)
+                         : (c == '"' || c == '\\') + (c >= 0x80 && !valid ? 2 : 0);
+    }
+    return size <= LIMIT_CF_TEXT_BYTES;
+}
+
+/* As the file is known to its end, it may not end within a character either. */
+static bool is_whole_text(const char *type, const char *bytes, size_t len)
+{
+    return cf_mime_is_text(type, bytes, len) && utf8_is_valid(bytes, len);
 }
 
 static void whole_done(struct cf_file *f)
@@ -81,7 +109,16 @@ static void whole_done(struct cf_file *f)
         return;
     }
     f->type = cf_mime_type(f->path, bytes, len);
-    f->as_text = wanted != NULL ? !f->binary_input : cf_mime_is_text(f->type, bytes, len);
+    f->as_text = wanted != NULL ? !f->binary_input : is_whole_text(f->type, bytes, len);
+    if (f->as_text && !fits_as_text(bytes, len)) {
+        if (wanted != NULL) {
+            cf_file_fail(f, 413, "FILE_TOO_LARGE",
+                         "the text is too large as JSON: read it as base64", NULL, f->size,
+                         LIMIT_CF_FILE_BYTES);
+            return;
+        }
+        f->as_text = false;
+    }
     o = cf_file_ok(f);
     json_key(&o, "content");
     if (f->as_text)
@@ -121,32 +158,56 @@ static void send_chunk(struct cf_file *f, const char *bytes, size_t len)
     cf_event_send(&f->call, &o);
 }
 
-static void send_bytes(struct cf_file *f, const char *bytes, size_t len)
+static void stream_error(struct cf_file *f, const char *why)
+{
+    struct json_out o = cf_event(&f->call, "error");
+
+    json_kstr(&o, "error", why);
+    cf_event_send(&f->call, &o);
+    call_stream_end(&f->call);
+}
+
+/* The client has a part of the text already, so it cannot become base64. */
+static void stream_spoilt(struct cf_file *f)
+{
+    cf_file_abandon(f);
+    stream_error(f, "the file began as text, but is not UTF-8: read it as base64 by readFile()");
+}
+
+/* False: the stream has ended with an error. */
+static bool send_bytes(struct cf_file *f, const char *bytes, size_t len)
 {
     struct buf whole = {0};
 
     f->sent += (int64_t)len;
     if (!f->as_text) {
         send_chunk(f, bytes, len);
-        return;
+        return true;
+    }
+    if (!utf8_check_feed(&f->check, bytes, len)) {
+        stream_spoilt(f);
+        return false;
     }
     whole_text_feed(&f->text, false, bytes, len, &whole);
     send_chunk(f, buf_data(&whole), whole.len);
     buf_fini(&whole);
+    return true;
 }
 
-static void stream_begin(struct cf_file *f)
+/* `all`: these are all bytes of the file. */
+static void stream_begin(struct cf_file *f, bool all)
 {
+    bool (*is_text)(const char *, const char *, size_t) = all ? is_whole_text : cf_mime_is_text;
     struct json_out o;
 
     f->type = cf_mime_type(f->path, buf_data(&f->bytes), f->bytes.len);
-    f->as_text = cf_mime_is_text(f->type, buf_data(&f->bytes), f->bytes.len);
+    f->as_text = is_text(f->type, buf_data(&f->bytes), f->bytes.len);
     cf_stream_begin(&f->call);
     o = cf_event(&f->call, "metadata");
     put_type(&o, f);
     json_kint(&o, "size", f->size);
     cf_event_send(&f->call, &o);
-    send_bytes(f, buf_data(&f->bytes), f->bytes.len);
+    (void)send_bytes(f, buf_data(&f->bytes), f->bytes.len); /* they are text as far as they go */
     buf_fini(&f->bytes);
 }
 
@@ -155,12 +216,12 @@ static void stream_bytes(struct cf_file *f, const char *bytes, size_t len)
     if (!read_head(f, &bytes, &len))
         return;
     if (f->call.streams) {
-        send_bytes(f, bytes, len);
+        (void)send_bytes(f, bytes, len);
         return;
     }
     buf_put(&f->bytes, bytes, len);
     if (f->bytes.len >= SNIFF_BYTES)
-        stream_begin(f);
+        stream_begin(f, false);
 }
 
 static void stream_done(struct cf_file *f)
@@ -173,7 +234,11 @@ static void stream_done(struct cf_file *f)
         return;
     }
     if (!f->call.streams)
-        stream_begin(f);
+        stream_begin(f, true);
+    if (f->as_text && !utf8_check_done(&f->check)) {
+        stream_spoilt(f);
+        return;
+    }
     whole_text_end(&f->text, false, &rest);
     send_chunk(f, buf_data(&rest), rest.len);
     buf_fini(&rest);
@@ -186,14 +251,9 @@ static void stream_done(struct cf_file *f)
 /* Also before the first byte: that is where its clients look for it. */
 static void stream_failed(struct cf_file *f, const struct file_fault *fault)
 {
-    struct json_out o;
-
     if (!f->call.streams)
         cf_stream_begin(&f->call);
-    o = cf_event(&f->call, "error");
-    json_kstr(&o, "error", fault->err.detail);
-    cf_event_send(&f->call, &o);
-    call_stream_end(&f->call);
+    stream_error(f, fault->err.detail);
 }
 
 void cf_file_stream(struct cf_request *q)

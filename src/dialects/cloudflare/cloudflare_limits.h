@@ -11,6 +11,7 @@
 
 #define LIMIT_CF_OUTPUT_BYTES (16 * 1024 * 1024) /* of each stream in an execute, of a log */
 #define LIMIT_CF_FILE_BYTES (16 * 1024 * 1024)   /* of a file in JSON; others are streamed */
+#define LIMIT_CF_TEXT_BYTES (32 * 1024 * 1024)   /* of its characters, escaped */
 #define LIMIT_CF_WRITE_BYTES (24 * 1024 * 1024)  /* of a body: such a file in base64 */
 #define LIMIT_CF_GLOB_BYTES 128                  /* of a pattern of a watch */
 #define LIMIT_CF_GLOBS 32                        /* in one list of them */

@@ -24,6 +24,7 @@ struct dialect_base;
 struct dialect_host {
     struct engine *engine;
     struct loop *loop;
+    const struct http_server *server; /* whose peers hold memory */
     const char *version;
     const struct auth *auth;     /* for platforms that send a token inside a body */
     const struct buf *tokens;    /* as lines of text, for those that sign with it; see auth.h */

@@ -23,6 +23,7 @@ struct dialect_base {
     struct buf scratch; /* free between handlers: the JSON being written */
     size_t collecting;  /* runs in progress, as in collect_call.h */
     size_t transfers;   /* file operations in progress, as in transfer.h */
+    size_t gathered;    /* bytes that file_gather_hold() has granted */
     bool closed;        /* the daemon is stopping: nothing new may start */
     bool draining;      /* and what is in progress must end */
     struct route_rows rows;

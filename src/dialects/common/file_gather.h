@@ -3,12 +3,14 @@
  * file_gather.h - a request whose reply is made of all bytes of a file, or of a part
  *
  * For platforms that put them into JSON; file_download.h is for the others, and holds nothing. If
- * the client disconnects or the daemon drains, the reader is ended. Layer: dialects.
+ * the client disconnects or the daemon drains, the reader is ended. What all such requests of a
+ * dialect hold is bounded: one for which there is no room gets `overloaded`. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_FILE_GATHER_H
 #define HF_DIALECTS_COMMON_FILE_GATHER_H
 
 #include "base/buf.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/common/file_entry.h"
 #include "dialects/common/file_fault.h"
 #include "dialects/common/file_op.h"
@@ -27,5 +29,9 @@ struct file_gather_ops {
  * started gets the dialect's shape of the error. `tag` is the caller's own. */
 void file_gather_begin(struct http_request *rq, struct file_op *op,
                        const struct file_gather_ops *ops, int tag);
+
+/* For other owners of such bytes: changes what one request holds from *held to `bytes`. 0, or
+ * err is overloaded and *held unchanged; less than before is always granted. */
+int file_gather_hold(struct dialect_base *b, size_t *held, size_t bytes, struct hf_error *err);
 
 #endif

@@ -8,6 +8,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { clientOf, eventsOf, stableSdk } from '../../lib/cloudflare.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
+import { limit } from '../../lib/limits.mjs';
+import { RawConn, requestBytes } from '../../lib/raw.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
@@ -61,6 +63,11 @@ for (const websocket of [false, true]) {
             assert.equal((await f.readFile(at('d.json'), S)).mimeType, 'application/json');
             assert.equal((await f.readFile(at('d.json'), S, { encoding: 'base64' })).content, 'e30=');
             assert.equal((await f.readFile(at('d.json'), S, { encoding: 'utf8' })).content, '{}');
+            // A file that ended within a character lost it, and kept U+FFFD when it was written back.
+            fs.writeFileSync(at('cut.txt'), Buffer.from('abc\xc3', 'latin1'));
+            fs.copyFileSync(at('cut.txt'), at('cut'));
+            for (const name of ['cut.txt', 'cut'])
+                assert.deepEqual([(await f.readFile(at(name), S)).encoding, (await f.readFile(at(name), S)).content], ['base64', 'YWJjww==']);
             await refused(f.readFile(at('d.json'), S, { encoding: 'hex' }), 'ValidationFailedError', 'VALIDATION_FAILED', /encoding/);
             for (const bad of ['*', 'YQ==YQ=='])
                 await refused(f.writeFile(at('never'), bad, S, { encoding: 'base64' }), 'ValidationFailedError', 'VALIDATION_FAILED', /base64/);
@@ -88,6 +95,21 @@ for (const websocket of [false, true]) {
             await assert.rejects(collectFile(await f.readFileStream(d.dir, S)), /directory/i);
         });
 
+        it('a stream has only whole text: a short file is base64 else, and a long one ends with an error', async () => {
+            const f = await files();
+            const { collectFile } = await stableSdk();
+            fs.writeFileSync(at('short.txt'), Buffer.from('abc\xc3', 'latin1'));
+            const short = await collectFile(await f.readFileStream(at('short.txt'), S));
+            assert.equal(Buffer.from(short.content).toString('latin1'), 'abc\xc3');
+            const begin = 'x'.repeat(100000);
+            for (const bad of ['\xc3', '\xff and more']) {
+                fs.writeFileSync(at('spoilt.txt'), Buffer.from(begin + bad, 'latin1'));
+                await assert.rejects(collectFile(await f.readFileStream(at('spoilt.txt'), S)), /is not UTF-8/);
+            }
+            fs.writeFileSync(at('fine.txt'), `${begin}ä`);
+            assert.equal((await collectFile(await f.readFileStream(at('fine.txt'), S))).content, `${begin}ä`);
+        });
+
         it('a file that is too large for one reply is refused, and can be streamed', async () => {
             const f = await files();
             fs.writeFileSync(at('large'), Buffer.alloc(READ_MAX + 1, 'x'));
@@ -102,6 +124,7 @@ for (const websocket of [false, true]) {
         it('a client that cancels a stream ends the reader', async () => {
             fs.writeFileSync(at('huge'), '');
             fs.truncateSync(at('huge'), 1 << 30);
+            await waitUntil(async () => (await helpers()).length === 0, 'the end of the helpers before');
             const reader = (await (await files()).readFileStream(at('huge'), S)).getReader();
             await reader.read();
             assert.equal((await helpers()).length, 1);
@@ -272,6 +295,54 @@ for (const websocket of [false, true]) {
         });
     });
 }
+
+withDaemon('cloudflare: memory of files', {}, (d) => {
+    const at = (name) => path.join(d.dir, name);
+    const read = (name, more) => d.request('POST', `${API}/read`, { json: { path: at(name), ...more } });
+    const metric = async (re) => [...(await d.request('GET', '/metrics')).text.matchAll(re)].reduce((sum, m) => sum + Number(m[1]), 0);
+    const held = () => metric(/^holdfast_held_bytes\{role="own"\} (\d+)$/gm);
+    let polls = 0;
+    const replies = async () => (await metric(/^holdfast_responses_total\{.*\} (\d+)$/gm)) - polls++;
+
+    // Twelve such clients made the daemon hold 1.4 GB.
+    it('clients that do not read their files are bounded together; a small file can be read', async () => {
+        fs.writeFileSync(at('big.txt'), 'x'.repeat(READ_MAX));
+        fs.writeFileSync(at('small.txt'), 'small');
+        const slow = await Promise.all(Array.from({ length: 24 }, () => RawConn.connect(d)));
+        const before = await replies();
+        for (const c of slow) {
+            c.socket.pause();
+            c.send(requestBytes(d, `POST ${API}/read`, { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ path: at('big.txt') }) }));
+        }
+        await waitUntil(async () => (await replies()) >= before + slow.length, 'all replies');
+        const most = limit('LIMIT_HELD_BYTES') + 2 * limit('LIMIT_GATHER_BYTES');
+        assert.ok((await held()) < most, `${await held()} bytes`);
+        const content = async (name) => d.request('GET', `/dialects/opencode/file/content?${new URLSearchParams({ directory: d.dir, path: name })}`);
+        fs.truncateSync(at('big.txt'), READ_MAX / 4);
+        if ((await held()) > limit('LIMIT_HELD_BYTES')) assert.equal((await content('big.txt')).status, 503);
+        assert.equal((await content('small.txt')).json.content, 'small');
+        const statuses = [];
+        for (const c of slow) {
+            c.socket.resume();
+            await c.until(() => c.held.length > 12);
+            statuses.push(c.held.subarray(9, 12).toString());
+            c.reset();
+        }
+        assert.deepEqual([...new Set(statuses)].sort(), ['200', '503']);
+        await waitUntil(async () => (await held()) < READ_MAX, 'the end of the replies');
+        assert.equal((await read('big.txt')).json.content.length, READ_MAX / 4);
+    });
+
+    it('text that JSON makes far longer becomes base64, or is refused as text', async () => {
+        fs.writeFileSync(at('escaped.txt'), '\x01'.repeat(READ_MAX));
+        const r = (await read('escaped.txt')).json;
+        assert.deepEqual([r.encoding, r.isBinary, r.content.length], ['base64', true, Math.ceil(READ_MAX / 3) * 4]);
+        const text = await read('escaped.txt', { encoding: 'utf-8' });
+        assert.deepEqual([text.status, text.json.code], [413, 'FILE_TOO_LARGE']);
+        fs.writeFileSync(at('lines.txt'), '\n'.repeat(READ_MAX));
+        assert.equal((await read('lines.txt')).json.content.length, READ_MAX);
+    });
+});
 
 withDaemon('cloudflare: bodies of files', {}, (d) => {
     const post = async (call, json) => (await d.request('POST', `${API}/${call}`, { json })).status;

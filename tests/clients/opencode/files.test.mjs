@@ -189,6 +189,10 @@ withDaemon('opencode: files', { args: ['--dialect', 'opencode=127.0.0.1:0'] }, (
         const { error, response } = await oc.v2.file.read({ path: 'large' });
         assert.equal(response.status, 413);
         assert.match(error.data.message, /more than 8388608 bytes; \/api\/fs\/read/);
+        // Such a file was read to its end before it was refused: 20 GiB took two minutes.
+        fs.truncateSync(local('large'), 2 ** 39);
+        assert.equal((await oc.v2.file.read({ path: 'large' })).response.status, 413);
+        fs.truncateSync(local('large'), (8 << 20) + 1);
         const r = await fetch(`${oc.base}/api/fs/read/large?directory=${root}`, { headers: oc.headers });
         assert.equal((await r.arrayBuffer()).byteLength, (8 << 20) + 1);
         fs.truncateSync(local('large'), 8 << 20);
