@@ -177,6 +177,18 @@ withDaemon('opencode: files', { args: ['--dialect', 'opencode=127.0.0.1:0'] }, (
         }
     });
 
+    // A browser shows the file as a page of the daemon's origin, and sends its credentials: a script in it could start a terminal.
+    it('no file that is read as a page runs a script', async () => {
+        for (const [name, type] of [['evil.html', 'text/html'], ['evil.svg', 'image/svg+xml'], ['evil.xml', 'text/xml'], ['evil', 'application/octet-stream']]) {
+            write(name, '<script xmlns="http://www.w3.org/1999/xhtml">fetch("/pty", { method: "POST" })</script>');
+            const { headers } = await fetch(`${oc.base}/api/fs/read/${name}?directory=${root}`, { headers: oc.headers });
+            assert.equal(headers.get('content-type'), type);
+            assert.equal(headers.get('x-content-type-options'), 'nosniff');
+            assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none';.* sandbox$/);
+            fs.rmSync(local(name));
+        }
+    });
+
     it('what is missing in the query is named', async () => {
         const get = async (p) => (await fetch(`${oc.base}${p}`, { headers: oc.headers })).json();
         for (const [p, name] of [['/file', 'path'], ['/file/content', 'path'], ['/find', 'pattern'], ['/find/file', 'query'], ['/find/symbol', 'query']])
