@@ -238,13 +238,11 @@ withDaemon('opencode: files', { args: ['--dialect', 'opencode=127.0.0.1:0'] }, (
     });
 
     it('a client that disconnects ends its search', async () => {
-        fs.mkdirSync(local('fifo'));
-        write('fifo/slow', 'a'.repeat(200000));
         const cut = new AbortController();
-        const search = oc.v2.find.text({ pattern: '(a*)*(a*)*b' }, { signal: cut.signal }).catch(() => {});
+        const search = slowTree().v2.find.text({ pattern: 'x' }, { signal: cut.signal }).catch(() => {});
         await waitUntil(() => helpers().length > 0, 'the search');
         cut.abort();
         await search;
-        await waitUntil(() => helpers().length === 0, 'its end');
+        await waitUntil(() => helpers().length === 0, 'its end', 15000); // by itself it takes twice as long
     });
 });
