@@ -18,9 +18,10 @@
 #include "base/json.h"
 
 int files_stat(char **args); /* PATH [follow=1] */
-/* PATH DEPTH [limit=N follow=1 real=1 single=1 plain=1] */
+/* PATH DEPTH [limit=N follow=1 real=1 single=1 plain=1 within=DIRECTORY] */
 int files_list(char **args);
-int files_read(char **args); /* PATH [from= last= length= if_range= gzip=1] */
+/* PATH [from= last= length= if_range= gzip=1 within=DIRECTORY] */
+int files_read(char **args);
 /* PATH [mode= parents=0 parent=1 append=1 exclusive=1 gzip=1 if_match= set=ATTRIBUTES] */
 int files_write(char **args);
 int files_mkdir(char **args);       /* PATH [mode= exclusive=1 parents=0] */
@@ -40,14 +41,11 @@ int files_replace(char **args); /* PATH FROM TO */
 /*
  * Options of all of them: uid= and gid=, to whom what is written and what is created belongs if it
  * is not the process's user; attributes=PREFIX, whose extended attributes are reported, and which
- * `write` replaces by those of `set`, an object in JSON; within=DIRECTORY, which the first path
- * must not leave, not through links either: EXDEV. False: malformed.
+ * `write` replaces by those of `set`, an object in JSON. False: malformed.
  */
 bool files_settings(char **options);
 /* How well a path fits a query; 0: not at all. */
 int64_t files_find_score(const char *path, const char *query);
-/* False: printed that the path leads out of the directory that the options name. */
-bool files_is_within(const char *path, char **options);
 
 /* --- shared by them -------------------------------------------------------------------------- */
 
@@ -62,6 +60,10 @@ bool files_flag(char **options, const char *name, bool absent);
 bool files_number(char **options, const char *name, int64_t min, int64_t max, int64_t *out);
 /* Permissions in octal; -1 if not given. False: not octal, or more than 07777. */
 bool files_mode(char **options, int *mode);
+
+/* Opens an existing file or directory. With `within` it is below that directory, whatever links are
+ * replaced meanwhile; otherwise -EXDEV. A descriptor or -errno. */
+int files_open_within(const char *path, char **options, int flags);
 
 /* A relative path is relative to the home directory of the process's user. 0 or -errno. */
 int files_absolute(const char *path, char *out, size_t size);

@@ -79,6 +79,14 @@ static enum files_walk_next list_denied(struct files_walk *w, const struct files
     return WALK_ON;
 }
 
+static int list_walk(struct files_listing *l, const char *path, char **options)
+{
+    int fd = files_open_within(path, options,
+                               O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+    return fd < 0 ? fd : files_walk_open(&l->walk, fd, path);
+}
+
 int files_list(char **args)
 {
     struct files_listing l = {
@@ -104,10 +112,10 @@ int files_list(char **args)
         l.depth = 1;
         files_ignore_begin(&l.ignore, path);
     }
-    rc = files_walk(&l.walk, path);
+    rc = list_walk(&l, path, args + 2);
     if (l.plain && rc == 0) {
         l.kind = S_IFREG;
-        rc = files_walk(&l.walk, path);
+        rc = list_walk(&l, path, args + 2);
     }
     files_ignore_fini(&l.ignore);
     if (rc == -ENOTDIR && files_flag(args + 2, "single", false) &&

@@ -3,12 +3,14 @@
  * files_option.c - arguments and errors of the operations. Layer: files.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/text.h"
 #include "engine/users.h"
 #include "files/files.h"
@@ -83,22 +85,48 @@ int files_absolute(const char *path, char *out, size_t size)
     return n < (int)size ? 0 : -ENAMETOOLONG;
 }
 
-bool files_is_within(const char *path, char **options)
+/* Where the open file is now. 0 or -errno. */
+static int path_of(const char *link, char out[PATH_MAX])
+{
+    ssize_t n = readlink(link, out, PATH_MAX);
+
+    if (n < 0 || n == PATH_MAX)
+        return n < 0 ? -errno : -ENAMETOOLONG;
+    out[n] = '\0';
+    return 0;
+}
+
+static bool is_below(const char *root, const char *path)
+{
+    size_t len = strlen(root);
+
+    return strcmp(root, "/") == 0 ||
+           (strncmp(path, root, len) == 0 && (path[len] == '/' || path[len] == '\0'));
+}
+
+/* The path is resolved once, without an effect on what it leads to. What was found there is
+ * examined, and opened by its descriptor: nobody can replace it by something else meanwhile. */
+int files_open_within(const char *path, char **options, int flags)
 {
     const char *directory = files_option(options, "within");
-    char root[PATH_MAX], real[PATH_MAX];
-    size_t len;
+    hf_autoclose int found = open(path, directory != NULL ? O_PATH | O_CLOEXEC : flags);
+    char root[PATH_MAX], real[PATH_MAX], link[32];
+    int fd = found, rc;
 
-    if (directory == NULL)
-        return true;
-    if (realpath(directory, root) == NULL || realpath(path, real) == NULL) {
-        files_fail(errno, path);
-        return false;
+    if (fd < 0)
+        return -errno;
+    if (directory == NULL) {
+        found = -1;
+        return fd;
     }
-    len = strlen(root);
-    if (strcmp(root, "/") == 0 ||
-        (strncmp(real, root, len) == 0 && (real[len] == '/' || real[len] == '\0')))
-        return true;
-    files_refuse(EXDEV, path, "the path leads out of the directory");
-    return false;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
+    rc = path_of(link, real);
+    if (rc < 0)
+        return rc;
+    if (realpath(directory, root) == NULL)
+        return -errno;
+    if (!is_below(root, real))
+        return -EXDEV;
+    fd = open(link, flags);
+    return fd < 0 ? -errno : fd;
 }

@@ -37,13 +37,13 @@ static int write_out(void *arg, const char *bytes, size_t len)
 }
 
 /* Opening a fifo or a device must neither wait nor have an effect. */
-static int read_open(struct read *r)
+static int read_open(struct read *r, char **options)
 {
     int rc;
 
-    r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    r->fd = files_open_within(r->path, options, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (r->fd < 0)
-        return errno == ENXIO ? -ENOTSUP : -errno;
+        return r->fd == -ENXIO ? -ENOTSUP : r->fd;
     if (fstat(r->fd, &r->st) < 0)
         return -errno;
     if (!S_ISREG(r->st.st_mode))
@@ -152,7 +152,7 @@ int files_read(char **args)
     static char block[BLOCK_BYTES];
     struct read r = {.path = args[0], .fd = -1, .block = block, .length = -1};
     struct files_gzip g;
-    int rc = read_open(&r);
+    int rc = read_open(&r, args + 1);
 
     if (rc < 0)
         return read_failed(rc, r.path);

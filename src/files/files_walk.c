@@ -153,17 +153,21 @@ static int walk_dir(struct files_walk *w, int fd, size_t root_len, int depth)
     return rc;
 }
 
-int files_walk(struct files_walk *w, const char *path)
+int files_walk_open(struct files_walk *w, int fd, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
-                            (w->no_follow ? O_NOFOLLOW : 0)),
-        rc;
+    int rc;
 
-    if (fd < 0)
-        return -errno;
     buf_clear(&w->path);
     buf_puts(&w->path, path);
     rc = walk_dir(w, fd, strlen(path), 1);
     buf_fini(&w->path);
     return rc;
+}
+
+int files_walk(struct files_walk *w, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+                            (w->no_follow ? O_NOFOLLOW : 0));
+
+    return fd < 0 ? -errno : files_walk_open(w, fd, path);
 }

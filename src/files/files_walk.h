@@ -42,5 +42,7 @@ struct files_walk {
 
 /* Visits everything below the directory, not itself. 0, or -errno; -ECANCELED: stopped by an op. */
 int files_walk(struct files_walk *w, const char *path);
+/* The same for a directory that is open; takes ownership of it. */
+int files_walk_open(struct files_walk *w, int fd, const char *path);
 
 #endif

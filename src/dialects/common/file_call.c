@@ -100,6 +100,10 @@ static void file_call_bytes(void *arg, const char *bytes, size_t len)
             file_entry_fini(&e);
             continue;
         }
+        if (e.path == NULL && f->ops->entry != NULL) { /* not ours: an entry has a path */
+            file_entry_fini(&e);
+            continue;
+        }
         file_call_entry(f, &e);
         file_entry_fini(&f->last);
         f->last = e;

@@ -23,7 +23,8 @@ struct file_results {
 };
 
 struct file_call_ops {
-    /* Writes one value. NULL: only the last entry is wanted. */
+    /* Writes one value; the entry has a path. The helper runs as a user who may interfere with it,
+     * so any other member may be missing. NULL: only the last entry is wanted. */
     void (*entry)(struct json_out *o, const struct file_entry *e, int tag);
     void (*reply)(struct http_request *rq, const struct file_results *r, int tag);
     void (*failed)(struct http_request *rq, const struct file_fault *f, int tag);

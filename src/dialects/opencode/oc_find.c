@@ -18,7 +18,7 @@
 static void write_text(struct json_out *o, const char *key, const char *text)
 {
     json_kopen(o, key, '{');
-    json_kstr(o, "text", text);
+    json_kstr(o, "text", text != NULL ? text : "");
     json_close(o, '}');
 }
 

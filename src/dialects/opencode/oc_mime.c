@@ -73,8 +73,11 @@ static const struct {
 
 const char *oc_mime(const char *path)
 {
-    const char *base = strrchr(path, '/'), *end;
+    const char *base, *end;
 
+    if (path == NULL)
+        path = "";
+    base = strrchr(path, '/');
     end = strrchr(base != NULL ? base + 1 : path, '.');
     for (size_t i = 0; end != NULL && i < sizeof rows / sizeof *rows; i++)
         if (strcasecmp(end + 1, rows[i].end) == 0)

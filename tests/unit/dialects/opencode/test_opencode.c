@@ -55,6 +55,14 @@ TEST(what_is_wrong_is_said_in_the_words_of_the_platform)
     expect_no_pty("{\"env\":{\"A\":1}}", "Expected strings without NUL\n  at [\"env\"]");
 }
 
+/* A line of a file's helper may lack anything: a user of the sandbox may have written it. */
+TEST(a_file_without_a_path_has_a_type)
+{
+    EXPECT_STR(oc_mime(NULL), "application/octet-stream");
+    EXPECT_STR(oc_mime("/a.b/c"), "application/octet-stream");
+    EXPECT_STR(oc_mime("/a/b.HTML"), "text/html");
+}
+
 static void expect_change(const char *text, int rc)
 {
     json_t *body = tree(text);
