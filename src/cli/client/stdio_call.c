@@ -114,6 +114,9 @@ struct stdio_call *stdio_call_new(struct stdio *r, enum stdio_purpose purpose, j
     c->stream.wire.fd = -1;
     list_append(&r->waiting, &c->link);
     r->calls++;
+    c->is_note = purpose == STDIO_CLIENT && stdio_call_id(c) == NULL;
+    r->notes += c->is_note;
+    r->held += len;
     return c;
 }
 
@@ -129,9 +132,10 @@ static void stop_reading(struct stdio_call *c)
 
 void stdio_call_free(struct stdio_call *c)
 {
-    if (c->relay->feed == c)
-        c->relay->feed = NULL;
+    stdio_session_forget(c);
     c->relay->calls--;
+    c->relay->notes -= c->is_note;
+    c->relay->held -= c->body.len;
     stop_reading(c);
     list_remove(&c->link);
     json_decref(c->message);
@@ -147,6 +151,8 @@ void stdio_call_refuse(struct stdio_call *c, const char *code, const char *detai
 
     if (id != NULL && !c->cancelled)
         stdio_print_error(c->relay, id, RPC_REFUSED_BY_RELAY, code, detail);
+    if (c->purpose == STDIO_REOPEN)
+        stdio_session_refuse_waiting(c->relay, code, detail);
     stdio_call_free(c);
 }
 
@@ -221,7 +227,7 @@ int stdio_call_start(struct stdio_call *c, struct hf_error *err)
         return rc;
     c->is_sent = true;
     c->tries++;
-    c->lost = c->replied = false;
+    c->lost = c->untouched = c->replied = false;
     free(c->sent_in);
     c->sent_in = r->id != NULL ? hf_xstrdup(r->id) : NULL;
     list_remove(&c->link);
@@ -258,6 +264,8 @@ static void take_head(struct stdio_call *c)
 {
     c->relay->down_since = 0;
     c->relay->pause_ms = STDIO_PAUSE_MS;
+    if (c == c->relay->feed && c->stream.response.status == 200)
+        c->relay->feed_pause_ms = STDIO_PAUSE_MS;
     c->has_events = c->stream.response.status == 200 && has_type(c, "text/event-stream");
     c->events =
         (struct sse_parse){.on_event = on_event, .arg = c, .max_bytes = LIMIT_CLIENT_REPLY_BYTES};

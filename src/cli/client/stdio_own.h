@@ -46,17 +46,22 @@ struct stdio {
     const struct client_call *call;
     struct list waiting, sent; /* struct stdio_call */
     size_t calls;              /* in both */
+    size_t notes;              /* of these, without a reply */
+    size_t held;               /* bytes of their messages */
     struct buf in, out;
+    bool more;   /* `in` may have lines that were not taken, as too much is held */
     bool skips;  /* the rest of a line that is too long */
     bool at_end; /* of the input */
     bool broken; /* no process reads the output */
     enum stdio_state state;
     bool ready;              /* the client has sent notifications/initialized */
+    struct stdio_call *opening; /* the initialize under way; NULL: none */
     char *id, *version;      /* of the session; NULL: none */
     struct buf initialize;   /* the client's message */
     json_t *uris;            /* subscribed resources: keys of an object */
     struct stdio_call *feed; /* NULL: not open */
     uint64_t feed_at;        /* when to open it; 0: not at all */
+    unsigned feed_pause_ms;  /* after its session was unknown */
     uint64_t retry_at;       /* when to send again */
     uint64_t down_since;     /* since when the daemon is not reached; 0: it is */
     unsigned pause_ms;
@@ -73,14 +78,21 @@ struct stdio_call {
     char key[33];   /* Idempotency-Key */
     char *sent_in;  /* the session in which it was sent */
     unsigned tries;
+    bool is_note; /* it gets no reply */
     bool repeatable, cancelled, replied, acknowledged;
-    bool lost;    /* the daemon is being replaced and has not carried it out to the end */
+    bool lost;      /* the daemon is being replaced and has not carried it out to the end */
+    bool untouched; /* of this attempt: the daemon refused it and has done nothing */
     bool is_sent; /* `stream` is open */
     struct fetch_stream stream;
     bool has_events;
     struct sse_parse events;
     struct buf reply;
 };
+
+static inline unsigned stdio_longer_pause(unsigned ms)
+{
+    return ms * 2 < STDIO_PAUSE_MAX_MS ? ms * 2 : STDIO_PAUSE_MAX_MS;
+}
 
 /* --- stdio_call.c: one message, one HTTP request ----------------------------------------- */
 /* `text` is copied and the message referenced; appended to the waiting ones. */
@@ -95,7 +107,8 @@ bool stdio_call_needs_session(const struct stdio_call *c);
 int stdio_call_start(struct stdio_call *c, struct hf_error *err);
 /* Moves bytes; may free the call. */
 void stdio_call_step(struct stdio_call *c);
-/* Replies with an error, if the message wants a reply, and frees the call. */
+/* Replies with an error, if the message wants a reply, and frees the call. If the call was to open
+ * the session again, the messages that wait for the session get the same error. */
 void stdio_call_refuse(struct stdio_call *c, const char *code, const char *detail);
 
 /* --- stdio_session.c: what the messages mean for the session --------------------------------- */
@@ -110,6 +123,10 @@ bool stdio_session_cancel(struct stdio *r, const json_t *id);
 void stdio_session_reopen(struct stdio *r);
 /* The session could not be opened again: as long as no client's message needs it, try later. */
 void stdio_session_rest(struct stdio *r);
+/* `c` is about to be freed. */
+void stdio_session_forget(struct stdio_call *c);
+/* The session was not opened again: refuses the messages that wait for it. */
+void stdio_session_refuse_waiting(struct stdio *r, const char *code, const char *detail);
 void stdio_session_open_feed(struct stdio *r);
 void stdio_session_close(struct stdio *r); /* ends it at the daemon */
 void stdio_session_fini(struct stdio *r);
@@ -123,7 +140,7 @@ void stdio_print_error(struct stdio *r, const json_t *id, int number, const char
                        const char *detail);
 /* Relays until the input ends. Returns the exit code. */
 int stdio_relay_run(const struct client_call *call);
-/* There is no daemon: replies so to the first message, if one comes soon. */
+/* There is no daemon: the first message, if one comes soon, gets this error. */
 void stdio_relay_refuse(const struct client_call *call, const char *detail);
 
 #endif

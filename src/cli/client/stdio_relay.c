@@ -74,8 +74,8 @@ void stdio_print_error(struct stdio *r, const json_t *id, int number, const char
     buf_fini(&text);
 }
 
-/* A write of this size does not block once poll() has reported room, and the descriptor need not
- * become non-blocking for whoever shares it. */
+/* A write of this size does not block once poll() has reported room, so the descriptor, which other
+ * processes may share, need not become non-blocking. */
 static void write_some(struct stdio *r)
 {
     ssize_t n =
@@ -104,7 +104,8 @@ static void take_message(struct stdio *r, json_t *message, const char *text, siz
 
     if (take_cancellation(r, message))
         return;
-    if (r->calls >= LIMIT_CLIENT_MCP_CALLS && json_object_get(message, "id") != NULL) {
+    if (json_object_get(message, "id") != NULL &&
+        (r->calls >= LIMIT_CLIENT_MCP_CALLS || len + r->held > LIMIT_CLIENT_MCP_HELD_BYTES)) {
         stdio_print_error(r, json_object_get(message, "id"), RPC_REFUSED_BY_RELAY, "too_many_waits",
                           "too many calls are under way; wait for some of them or cancel them");
         return;
@@ -142,6 +143,8 @@ static void take_line(struct stdio *r, const char *line, size_t len)
     message = json_parse(line, len, &err);
     if (message == NULL)
         stdio_print_error(r, NULL, RPC_PARSE, NULL, err.detail);
+    else if (json_array_size(message) > LIMIT_CLIENT_MCP_BATCH)
+        stdio_print_error(r, NULL, RPC_INVALID, NULL, "the batch has too many messages");
     else if (json_is_array(message) && json_array_size(message) > 0)
         take_batch(r, message);
     else
@@ -150,7 +153,7 @@ static void take_line(struct stdio *r, const char *line, size_t len)
         r->retry_at = 0;
 }
 
-/* False: the line is too long, and the error is said. */
+/* False: the line is too long, and an error was sent. */
 static bool check_length(struct stdio *r, size_t len)
 {
     if (len <= LIMIT_CLIENT_MCP_LINE_BYTES)
@@ -160,13 +163,26 @@ static bool check_length(struct stdio *r, size_t len)
     return false;
 }
 
+/* Input that is not read yet waits in its pipe. Requests alone never reach this: one too many is
+ * refused, so a cancellation is always read. */
+static bool is_full(const struct stdio *r)
+{
+    return r->out.len >= LIMIT_CLIENT_MCP_OUT_BYTES || r->notes >= LIMIT_CLIENT_MCP_CALLS ||
+           r->held > LIMIT_CLIENT_MCP_HELD_BYTES;
+}
+
 static void take_lines(struct stdio *r)
 {
     char *end;
 
+    r->more = false;
     while (r->in.len > 0 && (end = memchr(buf_data(&r->in), '\n', r->in.len)) != NULL) {
         size_t len = (size_t)(end - buf_data(&r->in));
 
+        if (is_full(r)) {
+            r->more = true;
+            return;
+        }
         if (check_length(r, len) && !r->skips)
             take_line(r, buf_data(&r->in), len);
         r->skips = false;
@@ -203,19 +219,11 @@ static void read_some(struct stdio *r)
 /* Every message that waits gets the reason; those of the relay are dropped. */
 static void give_up(struct stdio *r, const char *detail)
 {
-    struct list *it, *tmp;
-    bool reopening = false;
-
-    list_for_each (it, tmp, &r->waiting) {
-        struct stdio_call *c = list_entry(it, struct stdio_call, link);
-
-        reopening = reopening || c->purpose == STDIO_REOPEN;
-        if (c->purpose == STDIO_CLIENT && !stdio_call_needs_session(c) && c->revision == NULL)
-            r->state = STDIO_NONE;
-        stdio_call_refuse(c, "connection_lost", detail);
-    }
+    while (!list_is_empty(&r->waiting))
+        stdio_call_refuse(list_entry(r->waiting.next, struct stdio_call, link), "connection_lost",
+                          detail);
     r->down_since = 0;
-    if (reopening || r->ready)
+    if (r->ready)
         stdio_session_rest(r);
 }
 
@@ -230,7 +238,7 @@ static void not_sent(struct stdio *r, const struct hf_error *err)
         return;
     }
     r->retry_at = now + r->pause_ms;
-    r->pause_ms = r->pause_ms * 2 < STDIO_PAUSE_MAX_MS ? r->pause_ms * 2 : STDIO_PAUSE_MAX_MS;
+    r->pause_ms = stdio_longer_pause(r->pause_ms);
 }
 
 /* Messages are sent in their order: the one before must have left. */
@@ -304,6 +312,8 @@ static int due_in(const struct stdio *r, uint64_t end)
 {
     uint64_t now = clock_mono_ms(), at = end;
 
+    if (r->more && !is_full(r))
+        return 0;
     if (!list_is_empty(&r->waiting) && r->retry_at > now)
         at = sooner(at, r->retry_at);
     if (r->feed == NULL && r->feed_at > now)
@@ -317,13 +327,16 @@ static size_t put_polls(const struct stdio *r, struct pollfd *p)
     struct list *it, *tmp;
     size_t n = 2;
 
-    p[0] = (struct pollfd){.fd = r->at_end ? -1 : STDIN_FILENO, .events = POLLIN};
+    p[0] = (struct pollfd){.fd = r->at_end || r->more || is_full(r) ? -1 : STDIN_FILENO,
+                           .events = POLLIN};
     p[1] = (struct pollfd){.fd = STDOUT_FILENO, .events = r->out.len > 0 ? POLLOUT : 0};
     list_for_each (it, tmp, (struct list *)&r->sent) {
         const struct client_conn *w = &list_entry(it, struct stdio_call, link)->stream.wire;
 
+        /* A descriptor without events would still report that the daemon closed it. */
         p[n++] = (struct pollfd){
-            .fd = w->fd, .events = (short)((room ? POLLIN : 0) | (w->out.len > 0 ? POLLOUT : 0))};
+            .fd = room || w->out.len > 0 ? w->fd : -1,
+            .events = (short)((room ? POLLIN : 0) | (w->out.len > 0 ? POLLOUT : 0))};
     }
     return n;
 }
@@ -342,6 +355,8 @@ static void turn(struct stdio *r, uint64_t end)
         if (p[0].revents != 0)
             read_some(r);
     }
+    if (r->more)
+        take_lines(r);
     free(p);
     step_calls(r);
     keep_feed(r);
@@ -384,7 +399,10 @@ static void free_calls(struct list *calls)
 
 static void relay_init(struct stdio *r, const struct client_call *call)
 {
-    *r = (struct stdio){.call = call, .pause_ms = STDIO_PAUSE_MS, .uris = json_object()};
+    *r = (struct stdio){.call = call,
+                        .pause_ms = STDIO_PAUSE_MS,
+                        .feed_pause_ms = STDIO_PAUSE_MS,
+                        .uris = json_object()};
     list_init(&r->waiting);
     list_init(&r->sent);
 }
@@ -412,15 +430,15 @@ int stdio_relay_run(const struct client_call *call)
 
 void stdio_relay_refuse(const struct client_call *call, const char *detail)
 {
-    uint64_t end = clock_mono_ms() + FIRST_MESSAGE_MS;
+    uint64_t end = clock_mono_ms() + FIRST_MESSAGE_MS, now;
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
     struct stdio r;
 
     if (isatty(STDIN_FILENO))
         return;
     relay_init(&r, call);
-    while (!r.at_end && r.calls == 0 && clock_mono_ms() < end &&
-           poll(&p, 1, (int)(end - clock_mono_ms())) > 0)
+    while (!r.at_end && r.calls == 0 && (now = clock_mono_ms()) < end &&
+           poll(&p, 1, (int)(end - now)) > 0)
         read_some(&r);
     give_up(&r, detail);
     while (!r.broken && r.out.len > 0)

@@ -110,6 +110,7 @@ static void opened(struct stdio_call *c, const json_t *message)
     replace(&r->id, http1_header(&c->stream.response, "Mcp-Session-Id", &at));
     replace(&r->version, request_json_text(result, "protocolVersion"));
     r->state = STDIO_OPEN;
+    r->opening = NULL;
     if (c->purpose == STDIO_REOPEN)
         reopened(r);
 }
@@ -123,15 +124,36 @@ void stdio_session_reopen(struct stdio *r)
     list_remove(&c->link);
     list_prepend(&r->waiting, &c->link);
     r->state = STDIO_OPENING;
+    r->opening = c;
 }
 
-/* The initialize failed: no session is open, or is opened again when it is needed. */
-static void not_opened(struct stdio_call *c)
+/* An initialize that ends without a session: none is open, or it is opened again when it is needed.
+ */
+void stdio_session_forget(struct stdio_call *c)
 {
+    struct stdio *r = c->relay;
+
+    if (r->feed == c)
+        r->feed = NULL;
+    if (r->opening != c)
+        return;
+    r->opening = NULL;
     if (c->purpose == STDIO_REOPEN)
-        stdio_session_rest(c->relay);
+        stdio_session_rest(r);
     else
-        c->relay->state = STDIO_NONE;
+        r->state = STDIO_NONE;
+}
+
+void stdio_session_refuse_waiting(struct stdio *r, const char *code, const char *detail)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &r->waiting) {
+        struct stdio_call *c = list_entry(it, struct stdio_call, link);
+
+        if (stdio_call_needs_session(c))
+            stdio_call_refuse(c, code, detail);
+    }
 }
 
 void stdio_session_rest(struct stdio *r)
@@ -151,6 +173,7 @@ void stdio_session_note(struct stdio_call *c)
         return;
     if (stdio_call_is(c, "initialize") && stdio_call_id(c) != NULL) {
         r->state = STDIO_OPENING;
+        r->opening = c;
         r->ready = false;
         r->feed_at = 0;
         if (r->feed != NULL)
@@ -221,7 +244,7 @@ static bool is_shutting_down(struct stdio_call *c, const json_t *message)
         return true;
     if (json_is_true(json_object_get(result, "isError")) &&
         strncmp(request_json_text(content, "text"), "shutting_down:", 14) == 0) {
-        c->repeatable = true;
+        c->untouched = true;
         return true;
     }
     return stdio_call_is(c, "subscriptions/listen") && result != NULL;
@@ -236,12 +259,12 @@ static void take_reply(struct stdio_call *c, const json_t *message, const char *
         return;
     }
     c->replied = true;
-    if (initializes && c->revision == NULL) {
-        if (json_object_get(message, "result") != NULL)
-            opened(c, message);
-        else
-            not_opened(c);
-    }
+    if (initializes && c->revision == NULL && json_object_get(message, "result") != NULL)
+        opened(c, message);
+    else if (c->purpose == STDIO_REOPEN)
+        stdio_session_refuse_waiting(
+            c->relay, code_of(message),
+            request_json_text(json_object_get(message, "error"), "message"));
     note_subscription(c, message);
     if (c->purpose == STDIO_CLIENT)
         stdio_print(c->relay, text, len);
@@ -304,8 +327,6 @@ static void refused(struct stdio_call *c, int status)
     const json_t *id = stdio_call_id(c);
     char detail[DETAIL_BYTES];
 
-    if (c->purpose == STDIO_REOPEN || (stdio_call_is(c, "initialize") && c->revision == NULL))
-        not_opened(c);
     if (json_is_object(error) && id != NULL && c->purpose == STDIO_CLIENT) {
         json_object_set(body, "id", (json_t *)id);
         stdio_print_json(r, body);
@@ -326,7 +347,7 @@ static void refused(struct stdio_call *c, int status)
                  r->call->place.url, status);
     if (id == NULL && c->purpose != STDIO_OWN)
         command_complain(r->call, 0, "%s", detail);
-    stdio_call_refuse(c, request_json_text(body, "code"), detail);
+    stdio_call_refuse(c, error != NULL ? code_of(body) : request_json_text(body, "code"), detail);
 }
 
 static bool is_unknown_session(const struct stdio_call *c, bool complete)
@@ -352,11 +373,9 @@ static void lost(struct stdio_call *c)
 
     if (c->cancelled || own || (stdio_call_id(c) == NULL && c->purpose != STDIO_REOPEN)) {
         stdio_call_free(c);
-    } else if (c->repeatable && c->tries < STDIO_TRIES) {
+    } else if ((c->repeatable || c->untouched) && c->tries < STDIO_TRIES) {
         send_again(c);
     } else {
-        if (!stdio_call_needs_session(c) && c->revision == NULL)
-            not_opened(c);
         stdio_call_refuse(c, "connection_lost",
                           "the connection to the daemon broke before the reply, and the call may "
                           "have been carried out; look at list_processes and list_sessions before "
@@ -375,7 +394,8 @@ void stdio_session_ended(struct stdio_call *c, bool complete)
             replace(&r->id, NULL);
         }
         if (c->purpose == STDIO_FEED) {
-            r->feed_at = 1;
+            r->feed_at = clock_mono_ms() + r->feed_pause_ms;
+            r->feed_pause_ms = stdio_longer_pause(r->feed_pause_ms);
             stdio_call_free(c);
         } else if (c->tries < STDIO_TRIES && c->purpose == STDIO_CLIENT) {
             send_again(c);

@@ -50,6 +50,8 @@ int idempotency_find(const struct idempotency *i, struct engine *e, struct proce
     if (p == NULL)
         return 0;
     process_view(p, &v);
+    if (v.pid == 0) /* it is being started, which may still fail */
+        return 0;
     rc = idempotency_check(i, v.request_hash, err);
     if (rc < 0)
         return rc;

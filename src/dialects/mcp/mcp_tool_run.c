@@ -24,8 +24,11 @@ struct mcp_tool_run {
     struct timer *yield; /* NULL: to the end, or not started yet */
     int64_t yield_ms;    /* -1: to the end */
     bool waits;          /* run_command */
-    struct list link;    /* mcp.starting, while the process is being started with a key */
-    char *key;           /* NULL: none */
+    /* While the process is being started with a key: in mcp.starting, or in the followers of the
+     * call that starts it. */
+    struct list link, followers;
+    char *key; /* NULL: none */
+    char hash[IDEMPOTENCY_HASH_LEN + 1];
 };
 
 static void run_release(struct call *c)
@@ -37,6 +40,8 @@ static void run_release(struct call *c)
     headtail_fini(&r->output);
     timer_close(r->yield);
     list_remove(&r->link);
+    while (!list_is_empty(&r->followers))
+        list_remove(r->followers.next);
     free(r->key);
     mcp_call_release(c);
 }
@@ -79,12 +84,12 @@ static void run_bytes(void *arg, const struct slice *s)
     headtail_feed(&r->output, s->bytes, s->len);
 }
 
-/* A lossless viewer that starts at byte 0 misses nothing; if it did, we would count it. */
+/* The first reader misses nothing. A later one, with the same Idempotency-Key, gets what is held. */
 static void run_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct mcp_tool_run *r = arg;
 
-    r->output.total += to - from;
+    headtail_skip(&r->output, to - from);
 }
 
 static void run_exited(void *arg, const struct exit_record *x)
@@ -147,9 +152,8 @@ static int run_started(struct mcp_tool_run *r, struct process *p, struct hf_erro
     return 0;
 }
 
-static void run_on_spawned(void *arg, struct process *p, const struct hf_error *why)
+static void run_spawned(struct mcp_tool_run *r, struct process *p, const struct hf_error *why)
 {
-    struct mcp_tool_run *r = arg;
     struct hf_error err = {0};
 
     list_remove(&r->link); /* from now on the engine finds it by its key */
@@ -165,45 +169,61 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
     }
 }
 
-static bool is_starting(const struct mcp *m, const char *key)
+static void run_on_spawned(void *arg, struct process *p, const struct hf_error *why)
+{
+    struct mcp_tool_run *r = arg;
+
+    while (!list_is_empty(&r->followers))
+        run_spawned(list_entry(r->followers.next, struct mcp_tool_run, link), p, why);
+    run_spawned(r, p, why);
+}
+
+/* The call that is starting the process of this key; NULL: none is. */
+static struct mcp_tool_run *find_starting(const struct mcp *m, const char *key)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, (struct list *)&m->starting) {
-        if (strcmp(list_entry(it, struct mcp_tool_run, link)->key, key) == 0)
-            return true;
+        struct mcp_tool_run *r = list_entry(it, struct mcp_tool_run, link);
+
+        if (key != NULL && strcmp(r->key, key) == 0)
+            return r;
     }
-    return false;
+    return NULL;
 }
 
-/* 1: the process that the key names; 0: there is none; negative: err. */
-static int find_started(struct mcp_call *c, const struct idempotency *again, struct process **p,
-                        struct hf_error *err)
+static void run_join(struct mcp_tool_run *r, struct list *list, const struct idempotency *again)
 {
-    int rc = idempotency_find(again, c->call.base->engine, p, err);
-
-    if (rc == 0 && again->key != NULL && is_starting(mcp_call_mcp(c), again->key))
-        return hf_fail(err, HF_E_idempotency_conflict,
-                       "a request with this Idempotency-Key is starting its process; try again");
-    return rc;
+    r->key = hf_xstrdup(again->key);
+    memcpy(r->hash, again->hash, sizeof r->hash);
+    list_append(list, &r->link);
 }
 
 static int run_begin(struct mcp_call *c, struct tool_spawn *t, const struct idempotency *again,
                      bool waits, struct hf_error *err)
 {
     struct process *p = NULL;
-    int found = find_started(c, again, &p, err);
-    struct mcp_tool_run *r = found < 0 ? NULL : mcp_call_begin(c, &starting_kind, sizeof *r, err);
+    struct mcp_tool_run *leader, *r;
 
+    if (idempotency_find(again, c->call.base->engine, &p, err) < 0)
+        return -1;
+    leader = p == NULL ? find_starting(mcp_call_mcp(c), again->key) : NULL;
+    if (leader != NULL && idempotency_check(again, leader->hash, err) < 0)
+        return -1;
+    r = mcp_call_begin(c, &starting_kind, sizeof *r, err);
     if (r == NULL)
         return -1;
     r->waits = waits;
     r->yield_ms = t->yield_ms;
     list_init(&r->link);
+    list_init(&r->followers);
     headtail_init(&r->output, (size_t)t->request.max_output_bytes);
+    if (leader != NULL) {
+        run_join(r, &leader->followers, again);
+        return 0;
+    }
     if (p == NULL && again->key != NULL) {
-        r->key = hf_xstrdup(again->key);
-        list_append(&mcp_call_mcp(c)->starting, &r->link);
+        run_join(r, &mcp_call_mcp(c)->starting, again);
         t->request.spec.idempotency_key = again->key;
         t->request.spec.request_hash = again->hash;
     }

@@ -99,6 +99,16 @@ void headtail_feed(struct headtail *h, const void *bytes, size_t len)
         part_overwrite(&h->tail, p + n, len - n);
 }
 
+void headtail_skip(struct headtail *h, uint64_t len)
+{
+    if (len == 0)
+        return;
+    h->total += len;
+    h->tail.max += h->head.max - h->head.len;
+    h->head.max = h->head.len;
+    h->tail.len = h->tail.next = 0;
+}
+
 static void reverse(char *from, char *to)
 {
     for (; from < to && from < --to; from++) {

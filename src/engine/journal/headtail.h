@@ -3,7 +3,7 @@
  * headtail.h - the beginning and the end of an output, and the length of the gap between them
  *
  * Keeps at most max_bytes: the first half as head, the last half as tail. What fits is kept whole.
- * head.len + omitted + tail.len is always the number of bytes fed. Memory grows with the output up
+ * head.len + omitted + tail.len is always the number of bytes fed or skipped. Memory grows with the output up
  * to max_bytes. If it cannot be allocated, less is kept, and the counts stay right. Layer: engine.
  */
 #ifndef HF_ENGINE_JOURNAL_HEADTAIL_H
@@ -34,6 +34,8 @@ struct headtail_view {
 void headtail_init(struct headtail *h, size_t max_bytes);
 void headtail_fini(struct headtail *h);
 void headtail_feed(struct headtail *h, const void *bytes, size_t len);
+/* Bytes that are not known: what comes after them is tail. */
+void headtail_skip(struct headtail *h, uint64_t len);
 
 /*
  * Borrows what is held until the next feed. When something is omitted, bytes of a UTF-8 character

@@ -3,7 +3,9 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -62,6 +64,7 @@ function bare(d, env = {}) {
     });
     child.send = (...messages) => child.stdin.write(messages.map((m) => `${typeof m === 'string' ? m : JSON.stringify(m)}\n`).join(''));
     child.next = () => waitUntil(() => (lines.length ? JSON.parse(lines.shift()) : null), 'a message', 20000);
+    child.now = async () => (lines.length ? JSON.parse(lines.shift()) : child.next());
     child.reply = async (id) => {
         for (;;) {
             const m = await child.next();
@@ -272,6 +275,193 @@ it('something that is no daemon is named', async () => {
     c.stdin.end();
     assert.equal((await c.done).code, 0);
     server.close();
+});
+
+/**
+ * A server that refuses and breaks as a test needs it. `handle(message, answer, request)` gets each POST: `answer.json()`, `answer.refuse()`
+ * and `answer.cut()` end it. It accepts `initialize` and notifications by itself unless `handle` returns true. `seen` has each method in order.
+ */
+async function fake(handle, listen = { host: '127.0.0.1', port: 0 }) {
+    const f = { seen: [], feeds: 0, deleted: [], sessions: 0 };
+    const server = http.createServer(async (rq, rs) => {
+        const parts = [];
+        for await (const b of rq) parts.push(b);
+        const message = parts.length ? JSON.parse(Buffer.concat(parts)) : {};
+        const answer = {
+            json: (body, headers = {}) => rs.writeHead(200, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...body })),
+            refuse: (status, code, text) => rs.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message: text, data: { code } } })),
+            cut: () => rq.socket.destroy(),
+            stream: () => rs.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': \n\n'),
+            raw: rs,
+        };
+        f.seen.push(message.method ?? rq.method);
+        if (rq.method === 'DELETE') f.deleted.push(rq.headers['mcp-session-id']);
+        if (await handle(message, answer, rq)) return;
+        if (rq.method !== 'POST') rs.writeHead(rq.method === 'GET' ? 405 : 204).end();
+        else if (message.method === 'initialize') answer.json({ result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'fake', version: '1' } } }, { 'Mcp-Session-Id': `session-${++f.sessions}` });
+        else if (message.id === undefined) rs.writeHead(202).end();
+        else answer.json({ result: {} });
+    });
+    fakes.add(server);
+    await new Promise((done) => server.listen(listen, done));
+    f.count = (method) => f.seen.filter((m) => m === method).length;
+    f.url = listen.path ? `unix:${listen.path}` : `http://127.0.0.1:${server.address().port}`;
+    f.relay = (env = {}) => bare(null, { HOLDFAST_URL: f.url, ...env });
+    f.opened = async (env) => {
+        const c = f.relay(env);
+        c.send(initialize('2025-11-25', 'i'));
+        assert.ok((await c.reply('i')).result);
+        return c;
+    };
+    return f;
+}
+const fakes = new Set();
+afterEach(() => {
+    for (const server of fakes) {
+        server.close();
+        server.closeAllConnections();
+    }
+    fakes.clear();
+});
+
+const tool = (id, name, args = {}) => request(id, 'tools/call', { name, arguments: args });
+
+it('a session that is not opened again: what waits for it gets the reason, and the daemon is left in peace', async () => {
+    let refuses = (answer) => answer.refuse(403, 'forbidden', 'no more sessions');
+    const f = await fake((m, answer) => {
+        if (m.method === 'tools/list') answer.refuse(404, 'not_found', 'no such session');
+        else if (m.method === 'initialize' && f.seen.length > 1) refuses(answer);
+        else return false;
+        return true;
+    });
+    const c = await f.opened();
+    c.send(notification('notifications/initialized'), request('a', 'tools/list'), request('b', 'tools/list'));
+    for (let i = 0; i < 2; i++) {
+        const { error } = await c.next();
+        assert.deepEqual([error.code, error.message, error.data.code], [-32000, 'no more sessions', 'forbidden']);
+    }
+    assert.ok(f.count('initialize') <= 4, `${f.count('initialize')} times`);
+    refuses = (answer) => answer.json({ error: { code: -32603, message: 'out of order' } });
+    c.send(request('c', 'tools/list'));
+    assert.equal((await c.reply('c')).error.message, 'out of order');
+    assert.ok(f.count('initialize') <= 6, `${f.count('initialize')} times`);
+    refuses = (answer) => answer.raw.writeHead(204).end();
+    c.send(request('d', 'tools/list'));
+    assert.match((await c.reply('d')).error.message, /without a reply/);
+});
+
+it('a call that was refused once, and then lost, is not sent a third time', async () => {
+    let tries = 0;
+    const f = await fake((m, answer) => {
+        if (m.method !== 'tools/call') return false;
+        if (++tries === 1) answer.json({ result: { isError: true, content: [{ type: 'text', text: 'shutting_down: later' }] } });
+        else answer.cut();
+        return true;
+    });
+    const c = await f.opened();
+    c.send(tool('t', 'send_input', { process_id: 'p', text: 'x' }));
+    const { error } = await c.reply('t');
+    assert.equal(error.data.code, 'connection_lost');
+    assert.match(error.message, /may have been carried out/);
+    assert.equal(tries, 2);
+});
+
+it('an initialize that is cancelled or fails blocks nothing', async () => {
+    let first = true;
+    const f = await fake((m, answer) => {
+        if (m.method !== 'initialize' || !first) return false;
+        first = false;
+        setTimeout(() => answer.raw.writeHead(200).end(), 0);
+        return true;
+    });
+    const c = f.relay();
+    c.send(initialize('2025-11-25', 'i'), notification('notifications/cancelled', { requestId: 'i' }), request('after', 'ping'));
+    assert.deepEqual((await c.reply('after')).result, {});
+    c.send(initialize('2025-11-25', 'j'), request('more', 'ping'));
+    assert.deepEqual((await c.reply('more')).result, {});
+});
+
+/** Waits until the process has read its standard input as far as it wants to. */
+async function stopsReading(pid) {
+    const amount = () => Number(/^rchar: (\d+)$/m.exec(fs.readFileSync(`/proc/${pid}/io`, 'utf8'))[1]);
+    let before = -1;
+    await waitUntil(() => before === (before = amount()) && before > 100000, 'the relay to stop reading', 20000, 500);
+}
+
+it('a client that only writes is not read: refusals wait within a bound', async () => {
+    const f = await fake(() => false);
+    const c = await f.opened();
+    const lines = 400000;
+    c.stdout.pause();
+    c.send('x\n'.repeat(lines - 1) + 'x');
+    await stopsReading(c.pid);
+    assert.ok(Number(/^VmRSS:\s+(\d+) kB$/m.exec(fs.readFileSync(`/proc/${c.pid}/status`, 'utf8'))[1]) < 64 << 10, 'its memory');
+    c.stdout.resume();
+    for (let i = 0; i < lines; i++) assert.equal((await c.now()).error.code, -32700);
+});
+
+it('notifications without end are sent a few at a time, and batches have a limit', async () => {
+    const most = limit('LIMIT_CLIENT_MCP_CALLS');
+    const held = [];
+    let open = true;
+    const f = await fake((m, answer) => m.method === 'notifications/odd' && open && held.push(answer));
+    const c = await f.opened();
+    const all = Array.from({ length: 3 * most }, () => notification('notifications/odd'));
+    c.send(...all);
+    await waitUntil(() => held.length === most, 'the first of them');
+    c.send(request('after', 'ping'));
+    assert.equal(f.count('notifications/odd'), most);
+    open = false;
+    for (const answer of held) answer.raw.writeHead(202).end();
+    assert.deepEqual((await c.reply('after')).result, {});
+    await waitUntil(() => f.count('notifications/odd') === 3 * most, 'all of them');
+    c.send(Array.from({ length: limit('LIMIT_CLIENT_MCP_BATCH') + 1 }, () => request(1, 'ping')));
+    assert.match((await c.next()).error.message, /too many/);
+});
+
+it('messages have a limit of bytes together', async () => {
+    const held = [];
+    const f = await fake((m, answer) => m.method === 'tools/call' && held.push(answer));
+    const c = await f.opened();
+    const big = 'x'.repeat(4000000);
+    const most = Math.floor(limit('LIMIT_CLIENT_MCP_HELD_BYTES') / (big.length + 200));
+    for (let i = 0; i <= most; i++) c.send(tool(i, 'send_input', { text: big }));
+    const m = await c.next();
+    assert.deepEqual([m.id, m.error.data.code], [most, 'too_many_waits']);
+    await waitUntil(() => held.length === most, 'the others');
+    for (const answer of held) answer.json({ result: {} });
+    for (let i = 0; i < most; i++) assert.deepEqual((await c.next()).result, {});
+});
+
+it('replies that its client does not read cost no time', async () => {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-mcp-'));
+    const size = 3 * limit('LIMIT_CLIENT_MCP_OUT_BYTES');
+    let answered = 0;
+    const f = await fake(
+        (m, answer) => {
+            if (m.method !== 'tools/call') return false;
+            answer.json({ result: { text: 'x'.repeat(size / 8) } }, { Connection: 'close' });
+            answered++;
+            return true;
+        },
+        { path: path.join(dir, 's') },
+    );
+    const c = await f.opened();
+    c.stdout.pause();
+    for (let i = 0; i < 16; i++) c.send(tool(i, 'read_output'));
+    await waitUntil(() => answered === 16, 'the requests');
+    await stopsReading(c.pid);
+    const ticks = () => {
+        const fields = fs.readFileSync(`/proc/${c.pid}/stat`, 'utf8').split(') ')[1].split(' ');
+        return Number(fields[11]) + Number(fields[12]);
+    };
+    const before = ticks();
+    await new Promise((done) => setTimeout(done, 1000));
+    assert.ok(ticks() - before <= 10, `${ticks() - before} ticks of 10 ms`);
+    c.stdout.resume();
+    const seen = new Set();
+    while (seen.size < 16) seen.add((await c.next()).id);
+    fs.rmSync(dir, { recursive: true });
 });
 
 it('a killed worker loses no reply: the session is opened again, calls and subscriptions go on', () =>

@@ -52,10 +52,21 @@ withDaemon('mcp tools', { args: ['--journal-bytes', '65536'] }, (d) => {
         const started = await send('k2', { command: 'cat' }, 'start_process');
         const again = await send('k2', { command: 'cat' }, 'start_process');
         assert.equal(again.structuredContent.process_id, started.structuredContent.process_id);
-        const both = await Promise.all([1, 2].map(() => send('k3', { command: 'echo once' })));
-        const ids = both.filter((r) => !r.isError).map((r) => r.structuredContent.process_id);
-        assert.equal(new Set(ids).size, 1);
-        for (const r of both) if (r.isError) assert.match(r.content[0].text, /^idempotency_conflict: .*try again/);
+        const many = await Promise.all(Array.from({ length: 8 }, () => send('k3', { command: 'echo once' })));
+        for (const r of many) assert.deepEqual(r, many[0]);
+        assert.equal(many[0].structuredContent.output, 'once\n');
+        const bad = await Promise.all([1, 2].map(() => send('k4', { command: 'x', args: [] })));
+        assert.deepEqual(bad.map((r) => r.isError), [true, true]);
+        assert.deepEqual(bad[1], bad[0]);
+        // A repeated call reads what is held: not the beginning of a long output.
+        const long = { command: 'seq 1 1000000', max_output_bytes: 1000 };
+        const whole = (await send('k5', long)).structuredContent;
+        const rest = (await send('k5', long)).structuredContent;
+        assert.ok(whole.output.startsWith('1\n2\n'));
+        assert.equal(rest.output, '');
+        assert.ok(rest.output_tail.endsWith('\n999999\n1000000\n'));
+        assert.equal(rest.output_tail.length + rest.omitted_bytes, rest.next);
+        assert.deepEqual([rest.next, rest.exit_code], [whole.next, 0]);
         await d.remove(started.structuredContent.process_id);
     });
 

@@ -75,6 +75,35 @@ TEST(a_bound_of_nothing_counts_all)
     }
 }
 
+TEST(what_follows_skipped_bytes_is_tail)
+{
+    struct headtail h;
+    struct headtail_view v;
+
+    headtail_init(&h, 6);
+    headtail_skip(&h, 10);
+    headtail_feed(&h, "abcd", 4);
+    headtail_peek(&h, &v);
+    EXPECT_U64(v.head_len, 0);
+    EXPECT_BYTES(v.tail, v.tail_len, "abcd");
+    EXPECT_U64(v.omitted, 10);
+    headtail_feed(&h, "efgh", 4);
+    headtail_peek(&h, &v);
+    EXPECT_BYTES(v.tail, v.tail_len, "cdefgh");
+    EXPECT_U64(v.omitted, 12);
+    headtail_fini(&h);
+
+    headtail_init(&h, 6);
+    headtail_feed(&h, "0123456", 7);
+    headtail_skip(&h, 3);
+    headtail_feed(&h, "ab", 2);
+    headtail_peek(&h, &v);
+    EXPECT_BYTES(v.head, v.head_len, "012");
+    EXPECT_BYTES(v.tail, v.tail_len, "ab");
+    EXPECT_U64(v.omitted, 7);
+    headtail_fini(&h);
+}
+
 /* A cut character would make the answer's JSON show replacement marks. */
 TEST(a_cut_character_counts_as_omitted)
 {
