@@ -116,7 +116,8 @@ int files_list(char **args)
     if (rc == -ECANCELED)
         puts("{\"truncated\":true}");
     else if (rc == -ETIMEDOUT)
-        return files_refuse(ETIMEDOUT, path, "its names take too long to compare with ignore files");
+        return files_refuse(ETIMEDOUT, path,
+                            "its names take too long to compare with ignore files");
     else if (rc < 0)
         return files_fail(-rc, path);
     return 0;
