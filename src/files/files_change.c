@@ -167,6 +167,7 @@ int files_move(char **args)
     char inside[PATH_MAX];
     struct stat st;
     int rc = lstat(args[0], &st) < 0 ? -errno : 0;
+    const bool found = rc == 0;
 
     if (rc == 0 && files_flag(args + 2, "into", false))
         rc = move_into(args[0], &args[1], inside);
@@ -183,7 +184,7 @@ int files_move(char **args)
         if (rc == 0)
             rc = files_remove_tree(args[0]);
     }
-    if (rc == -EEXIST)
+    if (rc == -EEXIST || (found && (rc == -EISDIR || rc == -ENOTDIR || rc == -ENOTEMPTY)))
         wrong = args[1];
     return rc < 0 ? files_fail(-rc, wrong) : files_show(args[1]);
 }

@@ -7,8 +7,8 @@
  * With `follow` a link is shown as what it leads to, and left out if that is nothing; no link is
  * entered. With `real` the paths have no links above the directory. With `single` a path that is no
  * directory is the only entry, as what a link leads to. With `plain` there are only directories and
- * regular files, in this order, and `ignored` says whether the project's ignore files name them; it is
- * an error if comparing all names takes longer than a search may.
+ * regular files, in this order, and `ignored` says whether the project's ignore files name them.
+ * Comparing all names may take no longer than a search.
  * Layer: files.
  */
 #include <errno.h>
@@ -124,7 +124,8 @@ int files_list(char **args)
     if (rc == -ECANCELED)
         puts("{\"truncated\":true}");
     else if (rc == -ETIMEDOUT)
-        return files_refuse(ETIMEDOUT, path, "its names take too long to compare with ignore files");
+        return files_refuse(ETIMEDOUT, path,
+                            "its names take too long to compare with ignore files");
     else if (rc < 0)
         return files_fail(-rc, path);
     return 0;

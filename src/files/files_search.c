@@ -165,7 +165,7 @@ static void search_text(struct files_search *s, int fd, const char *path)
         ssize_t n = hf_read(fd, block + have, BLOCK_BYTES - have);
         char *end;
 
-        if (n < 0 || (l.number == 1 && have == 0 && memchr(block, '\0', (size_t)n) != NULL))
+        if (n < 0 || (l.offset == 0 && have == 0 && memchr(block, '\0', (size_t)n) != NULL))
             return;
         have += (size_t)n;
         l.text = block;
@@ -182,7 +182,6 @@ static void search_text(struct files_search *s, int fd, const char *path)
             l.len = have;
             l.ended = false;
             search_line(s, &l);
-            l.number++;
             l.offset += (int64_t)have;
             have = 0;
         }

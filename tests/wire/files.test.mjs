@@ -351,6 +351,9 @@ withDaemon('files', {}, (d) => {
         checkProblem(await call('move', { from: at('u'), to: at('t'), overwrite: false }), 'file_exists');
         assert.equal((await call('move', { from: at('u/a/b/file'), to: at('v/w/moved') })).json.path, at('v/w/moved'));
         checkProblem(await call('move', { from: at('u/none'), to: at('x') }), 'no_such_file');
+        // The detail named the file that was to be moved: "u/a/b: Is a directory".
+        for (const [from, to] of [['v/w/moved', 'u'], ['u', 'v/w/moved'], ['v', 'u'], ['v', 'v/w/moved/x']])
+            assert.ok((await call('move', { from: at(from), to: at(to) })).json.detail.startsWith(`${at(to)}: `), `${from} to ${to}`);
         checkProblem(await call('move', { from: at('u'), to: at('u/a/u') }), 'bad_value');
         checkProblem(await call('permissions', { path: at('v') }), 'missing_field');
         checkProblem(await call('permissions', { path: at('v'), owner: 'nobody-at-all' }), 'bad_value');

@@ -158,6 +158,17 @@ static void send_chunk(struct cf_file *f, const char *bytes, size_t len)
     cf_event_send(&f->call, &o);
 }
 
+/* Three bytes are four characters of base64, so clients may join all chunks before they decode. */
+static void send_groups(struct cf_file *f, const char *bytes, size_t len)
+{
+    size_t n;
+
+    buf_put(&f->bytes, bytes, len);
+    n = f->bytes.len - f->bytes.len % 3;
+    send_chunk(f, buf_data(&f->bytes), n);
+    buf_drop(&f->bytes, n);
+}
+
 static void stream_error(struct cf_file *f, const char *why)
 {
     struct json_out o = cf_event(&f->call, "error");
@@ -181,7 +192,7 @@ static bool send_bytes(struct cf_file *f, const char *bytes, size_t len)
 
     f->sent += (int64_t)len;
     if (!f->as_text) {
-        send_chunk(f, bytes, len);
+        send_groups(f, bytes, len);
         return true;
     }
     if (!utf8_check_feed(&f->check, bytes, len)) {
@@ -198,6 +209,7 @@ static bool send_bytes(struct cf_file *f, const char *bytes, size_t len)
 static void stream_begin(struct cf_file *f, bool all)
 {
     bool (*is_text)(const char *, const char *, size_t) = all ? is_whole_text : cf_mime_is_text;
+    struct buf begun = f->bytes;
     struct json_out o;
 
     f->type = cf_mime_type(f->path, buf_data(&f->bytes), f->bytes.len);
@@ -207,8 +219,9 @@ static void stream_begin(struct cf_file *f, bool all)
     put_type(&o, f);
     json_kint(&o, "size", f->size);
     cf_event_send(&f->call, &o);
-    (void)send_bytes(f, buf_data(&f->bytes), f->bytes.len); /* they are text as far as they go */
-    buf_fini(&f->bytes);
+    f->bytes = (struct buf){0};
+    (void)send_bytes(f, buf_data(&begun), begun.len); /* they are text as far as they go */
+    buf_fini(&begun);
 }
 
 static void stream_bytes(struct cf_file *f, const char *bytes, size_t len)
@@ -239,6 +252,7 @@ static void stream_done(struct cf_file *f)
         stream_spoilt(f);
         return;
     }
+    send_chunk(f, buf_data(&f->bytes), f->bytes.len); /* one or two bytes that are not text */
     whole_text_end(&f->text, false, &rest);
     send_chunk(f, buf_data(&rest), rest.len);
     buf_fini(&rest);

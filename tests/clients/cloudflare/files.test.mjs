@@ -89,6 +89,10 @@ for (const websocket of [false, true]) {
             const { content, metadata } = await collectFile(await f.readFileStream(at('big.bin'), S));
             assert.deepEqual([metadata.size, metadata.isBinary, metadata.encoding], [bytes.length, true, 'base64']);
             assert.ok(Buffer.from(content).equals(bytes));
+            // The original's chunks of base64 can be joined before they are decoded.
+            const chunks = (await eventsOf(f.readFileStream(at('big.bin'), S))).filter((e) => e.type === 'chunk').map((e) => e.data);
+            assert.ok(chunks.length > 1 && chunks.slice(0, -1).every((c) => c.length % 4 === 0 && !c.endsWith('=')));
+            assert.ok(Buffer.from(chunks.join(''), 'base64').equals(bytes));
             fs.writeFileSync(at('none'), '');
             assert.equal((await collectFile(await f.readFileStream(at('none'), S))).content, '');
             await assert.rejects(collectFile(await f.readFileStream(at('gone'), S)), /gone/);
