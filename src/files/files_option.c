@@ -109,16 +109,17 @@ static bool is_below(const char *root, const char *path)
 int files_open_within(const char *path, char **options, int flags)
 {
     const char *directory = files_option(options, "within");
-    hf_autoclose int found = open(path, directory != NULL ? O_PATH | O_CLOEXEC : flags);
+    hf_autoclose int found = -1;
     char root[PATH_MAX], real[PATH_MAX], link[32];
-    int fd = found, rc;
+    int fd, rc;
 
-    if (fd < 0)
-        return -errno;
     if (directory == NULL) {
-        found = -1;
-        return fd;
+        fd = open(path, flags);
+        return fd < 0 ? -errno : fd;
     }
+    found = open(path, O_PATH | O_CLOEXEC);
+    if (found < 0)
+        return -errno;
     snprintf(link, sizeof link, "/proc/self/fd/%d", found);
     rc = path_of(link, real);
     if (rc < 0)

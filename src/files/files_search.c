@@ -94,7 +94,10 @@ static void put_spans(struct json_out *o, const regex_t *regex, const char *text
         json_kstrn(o, "text", text + start, end - start < left ? end - start : left);
         json_close(o, '}');
         left -= end - start < left ? end - start : left;
-        at = end > start ? end : end + 1;
+        at = end;
+        if (end == start) /* one character further */
+            for (at++; at < len && (text[at] & 0xc0) == 0x80;)
+                at++;
     }
     json_close(o, ']');
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_pattern.c - regular expressions as ripgrep's users write them. Layer: dialects.
+ * oc_pattern.c - regular expressions as ripgrep's users write them
+ *
+ * The C library matches bytes here, as no locale is set. So what matches one character becomes a
+ * group that matches its bytes in UTF-8. Layer: dialects.
  */
 #include "dialects/opencode/oc_pattern.h"
 
@@ -9,7 +12,12 @@
 
 #include "base/limits.h"
 
-#define CLASS_BYTES 128 /* only ASCII is in classes */
+#define CLASS_BYTES 128 /* what is not ASCII is in a class together, as OTHERS */
+#define OTHERS 0
+
+#define ASCII_NOT "\x80-\xff"               /* in a class: no byte of OTHERS */
+#define OTHER_ONE "[\xc2-\xf4][\x80-\xbf]+" /* one character of OTHERS */
+#define ANY_ONE "([^" ASCII_NOT "]|" OTHER_ONE ")"
 
 struct pattern {
     const char *at;
@@ -36,6 +44,7 @@ static void set_add(class_set set, int (*has)(int), bool negated)
 {
     for (int c = 1; c < CLASS_BYTES; c++)
         set[c] = set[c] || (has(c) != 0) != negated;
+    set[OTHERS] = set[OTHERS] || negated;
 }
 
 /* [:NAME:], of which `at` is the colon. 0: there is none. */
@@ -124,8 +133,9 @@ static int class_item(struct pattern *p, class_set set)
     return 0;
 }
 
-/* What has a meaning in a bracket is placed where it has none. */
-static void put_class(struct buf *out, const class_set set, bool negated)
+/* What has a meaning in a bracket is placed where it has none. `bytes`: a negated class matches
+ * each byte of what is not ASCII. */
+static void put_bracket(struct buf *out, const class_set set, bool negated, bool bytes)
 {
     size_t begun = out->len;
 
@@ -146,6 +156,8 @@ static void put_class(struct buf *out, const class_set set, bool negated)
             buf_putc(out, (char)end);
         c = end;
     }
+    if (negated && !bytes)
+        buf_puts(out, ASCII_NOT);
     if (set['^'] && !negated && out->len == begun + 1 && !set['-']) {
         out->len = begun;
         buf_puts(out, "\\^");
@@ -156,6 +168,38 @@ static void put_class(struct buf *out, const class_set set, bool negated)
     else
         buf_puts(out, set['^'] ? set['-'] ? "^-" : "^" : set['-'] ? "-" : "");
     buf_putc(out, ']');
+}
+
+/* `at` is behind what is to be repeated. Any number of characters is any number of bytes. */
+static bool is_any_number(const struct pattern *p)
+{
+    return *p->at == '*';
+}
+
+/* `at` is behind the class. */
+static void put_class(struct pattern *p, const class_set set, bool negated)
+{
+    if (set[OTHERS] == negated) {
+        put_bracket(p->out, set, negated, false);
+    } else if (negated && is_any_number(p)) {
+        put_bracket(p->out, set, true, true);
+    } else {
+        buf_putc(p->out, '(');
+        put_bracket(p->out, set, negated, false);
+        buf_puts(p->out, "|" OTHER_ONE ")");
+    }
+}
+
+/* `at` is behind its first byte. */
+static void put_other(struct pattern *p)
+{
+    const char *begun = p->at - 1;
+
+    while ((*p->at & 0xc0) == 0x80)
+        p->at++;
+    buf_putc(p->out, '(');
+    buf_put(p->out, begun, (size_t)(p->at - begun));
+    buf_putc(p->out, ')');
 }
 
 /* `at` is behind the bracket. */
@@ -180,7 +224,7 @@ static int decode_class(struct pattern *p)
             return rc;
     }
     p->at++;
-    put_class(p->out, set, negated);
+    put_class(p, set, negated);
     return 0;
 }
 
@@ -203,7 +247,7 @@ static int decode_escape(struct pattern *p)
     } else if (c == 't' || c == 'r') {
         buf_putc(p->out, c == 't' ? '\t' : '\r');
     } else if (set_add_escape(set, (char)tolower((unsigned char)c))) {
-        put_class(p->out, set, isupper((unsigned char)c) != 0);
+        put_class(p, set, isupper((unsigned char)c) != 0);
     } else if (ispunct((unsigned char)c)) {
         if (strchr(".[]\\()*+?{}|^$", c) != NULL)
             buf_putc(p->out, '\\');
@@ -242,7 +286,12 @@ static int decode_one(struct pattern *p)
         return decode_class(p);
     if (c == '(')
         return decode_group(p);
-    buf_putc(p->out, c);
+    if ((unsigned char)c >= CLASS_BYTES)
+        put_other(p);
+    else if (c == '.' && !is_any_number(p))
+        buf_puts(p->out, ANY_ONE);
+    else
+        buf_putc(p->out, c);
     if (strchr("*+?}", c) != NULL && *p->at == '?')
         p->at++;
     return 0;

@@ -2,7 +2,8 @@
 /*
  * oc_pattern.h - regular expressions as ripgrep's users write them, for the C library
  *
- * Both find the same lines. What only Rust's expressions can say (classes of Unicode, flags inside)
+ * Both match characters of UTF-8. But here only ASCII is in \w, \d, \s, [:NAME:] and \b, and (?i)
+ * treats only ASCII alike. What only Rust's expressions can say (classes of Unicode, flags inside)
  * is refused; what repeats as little as possible repeats as much as possible. Layer: dialects.
  */
 #ifndef HF_DIALECTS_OPENCODE_OC_PATTERN_H

@@ -115,6 +115,19 @@ withDaemon('opencode: files', { args: ['--dialect', 'opencode=127.0.0.1:0'] }, (
             const [long] = await data(ask('find.text', { pattern: '(?i)^Z+$' }));
             assert.equal(long.lines.text, `${'z'.repeat(2000)}...`);
             assert.deepEqual(long.submatches, [{ match: { text: 'z'.repeat(5000) }, start: 0, end: 5000 }]);
+            write('.a.txt', 'x\u00e9y\ncaf\u00e9\u20ac\nxy\n');
+            for (const [pattern, ...spans] of [
+                ['x\u00e9?y', [1, 'x\u00e9y', 0], [3, 'xy', 0]], ['x.y', [1, 'x\u00e9y', 0]], ['^caf..$', [2, 'caf\u00e9\u20ac', 0]],
+                ['[^a-z]', [1, '\u00e9', 1], [2, '\u00e9', 3], [2, '\u20ac', 5]], ['(?:q*\\B)f', [2, 'f', 2]],
+                ['^x|q*$', [1, 'x', 0], [1, '', 4], [2, '', 8], [3, 'x', 0], [3, '', 2]],
+            ])
+                assert.deepEqual(
+                    (await data(ask('find.text', { pattern }))).filter((m) => m.path.text === '.a.txt')
+                        .flatMap((m) => m.submatches.map((s) => [m.line_number, s.match.text, s.start])),
+                    spans, pattern);
+            assert.deepEqual((await data(ask('find.text', { pattern: 'q*' }))).find((m) => m.line_number === 2 && m.path.text === '.a.txt')
+                .submatches.map((s) => s.start), [0, 1, 2, 3, 5, 8]);
+            fs.rmSync(local('.a.txt'));
             assert.deepEqual(await data(ask('find.text', { pattern: 'not there' })), []);
             await refused(ask('find.text', { pattern: '(?=x)' }), 400, /which this server does not support$/);
             await refused(ask('find.text', { pattern: 'a(' }), 400, /Unmatched|parenthes/i);

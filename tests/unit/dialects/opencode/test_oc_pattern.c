@@ -71,6 +71,36 @@ TEST(what_has_a_meaning_in_a_bracket_is_placed_where_it_has_none)
     EXPECT_STR(match("[a-c\\-e]+", "xb-e"), "b-e");
 }
 
+/* They matched bytes: `x.y` did not find "x\u00e9y", and `\u00e9+` found half of a character. */
+TEST(what_matches_one_character_matches_its_bytes)
+{
+    EXPECT_STR(match("x\u00e9?y", "xy"), "xy");
+    EXPECT_STR(match("\u00e9+", "a\u00e9\u00e9b"), "\u00e9\u00e9");
+    EXPECT_STR(match("\u20ac{2}x", "\u20ac\u20ac\u20acx"), "\u20ac\u20acx");
+    EXPECT_STR(match("x.y", "x\u00e9y"), "x\u00e9y");
+    EXPECT_STR(match("^caf.$", "caf\u00e9"), "caf\u00e9");
+    EXPECT_STR(match(".", "\U0001f600"), "\U0001f600");
+    EXPECT_STR(match("^.{2}$", "\u20ac\U0001f600"), "\u20ac\U0001f600");
+    EXPECT_STR(match("^.{2}$", "\u20ac"), NULL);
+    EXPECT_STR(match("^.+.$", "\u20ac"), NULL);
+    EXPECT_STR(match("^(.+){2}$", "\u20ac"), NULL);
+    EXPECT_STR(match("a.*b", "a\u20acb"), "a\u20acb");
+    EXPECT_STR(match(".b", "\u00e9b"), "\u00e9b");
+    EXPECT_STR(match("x[^a]y", "x\u00e9y"), "x\u00e9y");
+    EXPECT_STR(match("x[^a]*y", "x\u00e9\u20acy"), "x\u00e9\u20acy");
+    EXPECT_STR(match("[^\\]a^-]", "]^-\u00e9"), "\u00e9");
+    EXPECT_STR(match("x\\Wy", "x\u00e9y"), "x\u00e9y");
+    EXPECT_STR(match("x\\S+y", "x\u00e9y"), "x\u00e9y");
+    EXPECT_STR(match("[\\Da]", "1\u00e9"), "\u00e9");
+    EXPECT_STR(match("[[:^alpha:]]", "a\u00e9"), "\u00e9");
+    EXPECT_STR(match("[^\\D]", "\u00e91"), "1");
+    EXPECT_STR(match("[^\\W]+", "\u00e9a_"), "a_");
+    EXPECT_STR(match("\\w+", "caf\u00e9"), "caf");
+    EXPECT_STR(match("[a-z]", "\u00e9"), NULL);
+    EXPECT_STR(match("(\u00e9|b)c", "\u00e9c"), "\u00e9c");
+    EXPECT_STR(match(".", "\x80"), NULL);
+}
+
 TEST(what_it_cannot_say_is_refused)
 {
     static const char *const bad[] = {"[ä]",    "\\p{L}", "(?=a)", "(?<!a)", "(?s)a", "a\\n", "[a",
