@@ -41,7 +41,8 @@ const json_t *stdio_call_id(const struct stdio_call *c)
 
 bool stdio_call_needs_session(const struct stdio_call *c)
 {
-    return c->revision == NULL && c->session == NULL && c->purpose != STDIO_REOPEN && !stdio_call_is(c, "initialize");
+    return c->revision == NULL && c->session == NULL && c->purpose != STDIO_REOPEN &&
+           !stdio_call_is(c, "initialize");
 }
 
 /* --- what may be repeated --------------------------------------------------------------- */

@@ -48,7 +48,7 @@ enum stdio_state {
 
 struct stdio {
     struct client_call *call;
-    unsigned tokens; /* how often another one was read */
+    unsigned tokens;           /* how often another one was read */
     struct list waiting, sent; /* struct stdio_call */
     size_t calls;              /* in both */
     size_t notes;              /* of these, without a reply */
@@ -61,17 +61,17 @@ struct stdio {
     int signals; /* signalfd; -1: none */
     int stopped; /* the signal that asks it to exit; 0: none */
     enum stdio_state state;
-    bool ready;              /* the client has sent notifications/initialized */
+    bool ready;                 /* the client has sent notifications/initialized */
     struct stdio_call *opening; /* the initialize under way; NULL: none */
-    char *id, *version;      /* of the session; NULL: none */
-    struct buf initialize;   /* the client's message */
-    json_t *uris;            /* subscribed resources: keys of an object */
-    struct stdio_call *feed; /* NULL: not open */
-    uint64_t feed_at;        /* when to open it; 0: not at all */
-    unsigned feed_pause_ms;  /* after its session was unknown */
-    uint64_t retry_at;       /* when to connect again */
-    unsigned pause_ms;       /* between such attempts */
-    struct hf_error why;     /* the last failure */
+    char *id, *version;         /* of the session; NULL: none */
+    struct buf initialize;      /* the client's message */
+    json_t *uris;               /* subscribed resources: keys of an object */
+    struct stdio_call *feed;    /* NULL: not open */
+    uint64_t feed_at;           /* when to open it; 0: not at all */
+    unsigned feed_pause_ms;     /* after its session was unknown */
+    uint64_t retry_at;          /* when to connect again */
+    unsigned pause_ms;          /* between such attempts */
+    struct hf_error why;        /* the last failure */
 };
 
 struct stdio_call {
@@ -81,16 +81,16 @@ struct stdio_call {
     const char *http_method;
     json_t *message; /* NULL: no message, or none that could be parsed */
     struct buf body;
-    char *revision; /* of a self-contained message; NULL: it belongs to the session */
-    char key[33];   /* Idempotency-Key */
-    char *sent_in;  /* the session in which it was sent */
-    unsigned token;         /* which one it was sent with: stdio.tokens */
-    char *session;          /* the one to end, which is no longer the relay's; NULL: none */
-    unsigned tries;         /* how often it was sent */
-    unsigned fails;         /* of these, since the daemon last accepted it */
-    uint64_t began;         /* the last try */
-    uint64_t retry_at;      /* not to be sent before */
-    uint64_t trouble_since; /* since when it fails or waits for a daemon that fails; 0: it does not */
+    char *revision;          /* of a self-contained message; NULL: it belongs to the session */
+    char key[33];            /* Idempotency-Key */
+    char *sent_in;           /* the session in which it was sent */
+    unsigned token;          /* which one it was sent with: stdio.tokens */
+    char *session;           /* the one to end, which is no longer the relay's; NULL: none */
+    unsigned tries;          /* how often it was sent */
+    unsigned fails;          /* of these, since the daemon last accepted it */
+    uint64_t began;          /* the last try */
+    uint64_t retry_at;       /* not to be sent before */
+    uint64_t trouble_since;  /* since when it waits for a daemon that fails; 0: it does not */
     struct buf cancellation; /* the client's message, sent until the call has ended */
     uint64_t cancel_at;      /* when to send it again; 0: not cancelled */
     unsigned cancel_pause_ms;
@@ -98,7 +98,7 @@ struct stdio_call {
     bool repeatable, cancelled, replied, acknowledged;
     bool lost;      /* the daemon is being replaced and has not carried it out to the end */
     bool untouched; /* of this attempt: the daemon refused it and has done nothing */
-    bool is_sent; /* `stream` is open */
+    bool is_sent;   /* `stream` is open */
     struct fetch_stream stream;
     bool has_events;
     struct sse_parse events;

@@ -344,9 +344,9 @@ static size_t put_polls(const struct stdio *r, struct pollfd *p)
         const struct client_conn *w = &list_entry(it, struct stdio_call, link)->stream.wire;
 
         /* A descriptor without events would still report that the daemon closed it. */
-        p[n++] = (struct pollfd){
-            .fd = room || w->out.len > 0 ? w->fd : -1,
-            .events = (short)((room ? POLLIN : 0) | (w->out.len > 0 ? POLLOUT : 0))};
+        p[n++] = (struct pollfd){.fd = room || w->out.len > 0 ? w->fd : -1,
+                                 .events =
+                                     (short)((room ? POLLIN : 0) | (w->out.len > 0 ? POLLOUT : 0))};
     }
     return n;
 }

@@ -505,8 +505,7 @@ static bool renew_token(struct stdio_call *c)
 {
     struct stdio *r = c->relay;
 
-    if (c->token == r->tokens &&
-        !daemon_address_renew_token(&r->call->place, r->call->token_file))
+    if (c->token == r->tokens && !daemon_address_renew_token(&r->call->place, r->call->token_file))
         return false;
     if (c->token == r->tokens)
         r->tokens++;
