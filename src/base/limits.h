@@ -120,8 +120,8 @@
 /* One message on the standard input of `holdfast mcp`: more than the daemon accepts, so that the
  * daemon's error is the reply and names the limit that matters. */
 #define LIMIT_CLIENT_MCP_LINE_BYTES (4 << 20)
-#define LIMIT_CLIENT_MCP_CALLS 256           /* its messages without a reply: a connection each */
-#define LIMIT_CLIENT_MCP_BATCH 100           /* messages in one line */
+#define LIMIT_CLIENT_MCP_CALLS 256             /* its messages without a reply: a connection each */
+#define LIMIT_CLIENT_MCP_BATCH 100             /* messages in one line */
 #define LIMIT_CLIENT_MCP_HELD_BYTES (16 << 20) /* of messages without a reply */
 #define LIMIT_CLIENT_MCP_OUT_BYTES (1 << 20)   /* not yet read by its client: reads no more */
 

@@ -209,6 +209,27 @@ int daemon_address_find(struct daemon_address *p, const char *url, const char *t
     return rc;
 }
 
+bool daemon_address_renew_token(struct daemon_address *p, const char *token_file)
+{
+    struct daemon_address fresh = *p;
+    bool changed;
+
+    fresh.token = NULL;
+    changed = find_token(&fresh, token_file, NULL) == 0 && fresh.token != NULL &&
+              token_is_sound(fresh.token) &&
+              (p->token == NULL || strcmp(p->token, fresh.token) != 0);
+    if (changed) {
+        char *old = p->token;
+
+        p->token = fresh.token;
+        fresh.token = old;
+    }
+    if (fresh.token != NULL)
+        hf_wipe(fresh.token, strlen(fresh.token));
+    free(fresh.token);
+    return changed;
+}
+
 void daemon_address_fini(struct daemon_address *p)
 {
     if (p->token != NULL)

@@ -31,6 +31,8 @@ int daemon_address_parse(struct daemon_address *p, const char *url, struct hf_er
 /* `url` and `token_file` may be NULL. */
 int daemon_address_find(struct daemon_address *p, const char *url, const char *token_file,
                         struct hf_error *err);
+/* Reads the token again, as daemon_address_find() did. True: it is another one now. */
+bool daemon_address_renew_token(struct daemon_address *p, const char *token_file);
 bool daemon_address_is_local(const struct daemon_address *p); /* unix socket or loopback */
 void daemon_address_fini(struct daemon_address *p);
 

@@ -41,7 +41,8 @@ const json_t *stdio_call_id(const struct stdio_call *c)
 
 bool stdio_call_needs_session(const struct stdio_call *c)
 {
-    return c->revision == NULL && c->purpose != STDIO_REOPEN && !stdio_call_is(c, "initialize");
+    return c->revision == NULL && c->session == NULL && c->purpose != STDIO_REOPEN &&
+           !stdio_call_is(c, "initialize");
 }
 
 /* --- what may be repeated --------------------------------------------------------------- */
@@ -140,8 +141,10 @@ void stdio_call_free(struct stdio_call *c)
     list_remove(&c->link);
     json_decref(c->message);
     buf_fini(&c->body);
+    buf_fini(&c->cancellation);
     free(c->revision);
     free(c->sent_in);
+    free(c->session);
     free(c);
 }
 
@@ -201,6 +204,8 @@ static void put_headers(struct buf *out, struct stdio_call *c)
         put_header(out, "MCP-Protocol-Version", c->revision);
         put_header(out, "Mcp-Method", stdio_call_method(c));
         put_name(out, c);
+    } else if (c->session != NULL) {
+        put_header(out, "Mcp-Session-Id", c->session);
     } else if (stdio_call_needs_session(c)) {
         put_header(out, "Mcp-Session-Id", r->id);
         put_header(out, "MCP-Protocol-Version", r->version);
@@ -226,7 +231,11 @@ int stdio_call_start(struct stdio_call *c, struct hf_error *err)
     if (rc < 0)
         return rc;
     c->is_sent = true;
+    c->token = r->tokens;
     c->tries++;
+    c->fails++;
+    c->began = clock_mono_ms();
+    r->pause_ms = STDIO_PAUSE_MS;
     c->lost = c->untouched = c->replied = false;
     free(c->sent_in);
     c->sent_in = r->id != NULL ? hf_xstrdup(r->id) : NULL;
@@ -262,11 +271,13 @@ static bool has_type(const struct stdio_call *c, const char *type)
 
 static void take_head(struct stdio_call *c)
 {
-    c->relay->down_since = 0;
-    c->relay->pause_ms = STDIO_PAUSE_MS;
     if (c == c->relay->feed && c->stream.response.status == 200)
         c->relay->feed_pause_ms = STDIO_PAUSE_MS;
     c->has_events = c->stream.response.status == 200 && has_type(c, "text/event-stream");
+    if (c->has_events) {
+        c->fails = 0;
+        c->trouble_since = 0;
+    }
     c->events =
         (struct sse_parse){.on_event = on_event, .arg = c, .max_bytes = LIMIT_CLIENT_REPLY_BYTES};
 }

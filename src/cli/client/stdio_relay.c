@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -89,20 +91,20 @@ static void write_some(struct stdio *r)
 
 /* --- input ----------------------------------------------------------------------------------- */
 
-static bool take_cancellation(struct stdio *r, const json_t *message)
+static bool take_cancellation(struct stdio *r, const json_t *message, const char *text, size_t len)
 {
     const char *method = json_string_value(json_object_get(message, "method"));
     const json_t *params = json_object_get(message, "params");
 
     return method != NULL && strcmp(method, "notifications/cancelled") == 0 &&
-           stdio_session_cancel(r, json_object_get(params, "requestId"));
+           stdio_session_cancel(r, json_object_get(params, "requestId"), text, len);
 }
 
 static void take_message(struct stdio *r, json_t *message, const char *text, size_t len)
 {
     struct stdio_call *c;
 
-    if (take_cancellation(r, message))
+    if (take_cancellation(r, message, text, len))
         return;
     if (json_object_get(message, "id") != NULL &&
         (r->calls >= LIMIT_CLIENT_MCP_CALLS || len + r->held > LIMIT_CLIENT_MCP_HELD_BYTES)) {
@@ -149,8 +151,6 @@ static void take_line(struct stdio *r, const char *line, size_t len)
         take_batch(r, message);
     else
         take_message(r, message, line, len);
-    if (r->retry_at > clock_mono_ms() && r->down_since == 0)
-        r->retry_at = 0;
 }
 
 /* False: the line is too long, and an error was sent. */
@@ -216,27 +216,20 @@ static void read_some(struct stdio *r)
 
 /* --- sending --------------------------------------------------------------------------------- */
 
-/* Every message that waits gets the reason; those of the relay are dropped. */
+/* Every message that waits gets the reason. */
 static void give_up(struct stdio *r, const char *detail)
 {
     while (!list_is_empty(&r->waiting))
         stdio_call_refuse(list_entry(r->waiting.next, struct stdio_call, link), "connection_lost",
                           detail);
-    r->down_since = 0;
-    if (r->ready)
-        stdio_session_rest(r);
 }
 
 static void not_sent(struct stdio *r, const struct hf_error *err)
 {
     uint64_t now = clock_mono_ms();
 
-    if (r->down_since == 0)
-        r->down_since = now;
-    if (now - r->down_since >= STDIO_DOWN_MS) {
-        give_up(r, err->detail);
-        return;
-    }
+    r->why = *err;
+    stdio_session_note_trouble(r);
     r->retry_at = now + r->pause_ms;
     r->pause_ms = stdio_longer_pause(r->pause_ms);
 }
@@ -251,12 +244,13 @@ static bool is_sending(const struct stdio *r)
 
 static struct stdio_call *next_waiting(struct stdio *r)
 {
+    uint64_t now = clock_mono_ms();
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &r->waiting) {
         struct stdio_call *c = list_entry(it, struct stdio_call, link);
 
-        if (r->state != STDIO_OPENING || !stdio_call_needs_session(c))
+        if (now >= c->retry_at && (r->state != STDIO_OPENING || !stdio_call_needs_session(c)))
             return c;
     }
     return NULL;
@@ -311,11 +305,26 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 static int due_in(const struct stdio *r, uint64_t end)
 {
     uint64_t now = clock_mono_ms(), at = end;
+    struct list *it, *tmp;
 
     if (r->more && !is_full(r))
         return 0;
     if (!list_is_empty(&r->waiting) && r->retry_at > now)
         at = sooner(at, r->retry_at);
+    list_for_each (it, tmp, (struct list *)&r->waiting) {
+        const struct stdio_call *c = list_entry(it, struct stdio_call, link);
+
+        if (c->retry_at > now)
+            at = sooner(at, c->retry_at);
+        if (c->trouble_since != 0 && c->trouble_since + STDIO_DOWN_MS > now)
+            at = sooner(at, c->trouble_since + STDIO_DOWN_MS);
+    }
+    list_for_each (it, tmp, (struct list *)&r->sent) {
+        const struct stdio_call *c = list_entry(it, struct stdio_call, link);
+
+        if (c->cancel_at != 0)
+            at = sooner(at, c->cancel_at);
+    }
     if (r->feed == NULL && r->feed_at > now)
         at = sooner(at, r->feed_at);
     return at == 0 ? -1 : at <= now ? 0 : (int)(at - now);
@@ -325,26 +334,35 @@ static size_t put_polls(const struct stdio *r, struct pollfd *p)
 {
     bool room = r->out.len < LIMIT_CLIENT_MCP_OUT_BYTES;
     struct list *it, *tmp;
-    size_t n = 2;
+    size_t n = 3;
 
     p[0] = (struct pollfd){.fd = r->at_end || r->more || is_full(r) ? -1 : STDIN_FILENO,
                            .events = POLLIN};
     p[1] = (struct pollfd){.fd = STDOUT_FILENO, .events = r->out.len > 0 ? POLLOUT : 0};
+    p[2] = (struct pollfd){.fd = r->signals, .events = POLLIN};
     list_for_each (it, tmp, (struct list *)&r->sent) {
         const struct client_conn *w = &list_entry(it, struct stdio_call, link)->stream.wire;
 
         /* A descriptor without events would still report that the daemon closed it. */
-        p[n++] = (struct pollfd){
-            .fd = room || w->out.len > 0 ? w->fd : -1,
-            .events = (short)((room ? POLLIN : 0) | (w->out.len > 0 ? POLLOUT : 0))};
+        p[n++] = (struct pollfd){.fd = room || w->out.len > 0 ? w->fd : -1,
+                                 .events =
+                                     (short)((room ? POLLIN : 0) | (w->out.len > 0 ? POLLOUT : 0))};
     }
     return n;
+}
+
+static void take_signal(struct stdio *r)
+{
+    struct signalfd_siginfo info;
+
+    if (hf_read(r->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        r->stopped = (int)info.ssi_signo;
 }
 
 /* One turn, which ends at `end` (0: any time). */
 static void turn(struct stdio *r, uint64_t end)
 {
-    struct pollfd *p = hf_xalloc((r->calls + 2) * sizeof *p);
+    struct pollfd *p = hf_xalloc((r->calls + 3) * sizeof *p);
     size_t n = put_polls(r, p);
 
     if (poll(p, n, due_in(r, end)) > 0) {
@@ -354,11 +372,15 @@ static void turn(struct stdio *r, uint64_t end)
             r->broken = true;
         if (p[0].revents != 0)
             read_some(r);
+        if (p[2].revents != 0)
+            take_signal(r);
     }
     if (r->more)
         take_lines(r);
     free(p);
     step_calls(r);
+    stdio_session_expire(r);
+    stdio_session_cancel_again(r);
     keep_feed(r);
     send_waiting(r);
 }
@@ -380,7 +402,7 @@ static void relay(struct stdio *r)
 {
     uint64_t end;
 
-    while (!r->broken &&
+    while (!r->broken && r->stopped == 0 &&
            !(r->at_end && r->out.len == 0 && !wants_reply(&r->waiting) && !wants_reply(&r->sent)))
         turn(r, 0);
     if (r->broken)
@@ -397,9 +419,10 @@ static void free_calls(struct list *calls)
         stdio_call_free(list_entry(calls->next, struct stdio_call, link));
 }
 
-static void relay_init(struct stdio *r, const struct client_call *call)
+static void relay_init(struct stdio *r, struct client_call *call)
 {
     *r = (struct stdio){.call = call,
+                        .signals = -1,
                         .pause_ms = STDIO_PAUSE_MS,
                         .feed_pause_ms = STDIO_PAUSE_MS,
                         .uris = json_object()};
@@ -416,19 +439,43 @@ static void relay_fini(struct stdio *r)
     buf_fini(&r->out);
 }
 
-int stdio_relay_run(const struct client_call *call)
+/* The signals that ask for an exit, unless they are ignored. */
+static void block_signals(struct stdio *r, sigset_t *before)
 {
+    static const int asks[] = {SIGINT, SIGTERM};
+    struct sigaction old;
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
+        if (sigaction(asks[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaddset(&set, asks[i]);
+    sigprocmask(SIG_BLOCK, &set, before);
+    r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (r->signals < 0)
+        sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+int stdio_relay_run(struct client_call *call)
+{
+    sigset_t before;
     struct stdio r;
 
     relay_init(&r, call);
+    block_signals(&r, &before);
     relay(&r);
     relay_fini(&r);
+    if (r.signals >= 0)
+        close(r.signals);
+    if (r.stopped != 0)
+        raise(r.stopped); /* pending until the next line */
+    sigprocmask(SIG_SETMASK, &before, NULL);
     return CLI_OK;
 }
 
 /* --- without a daemon ------------------------------------------------------------------------ */
 
-void stdio_relay_refuse(const struct client_call *call, const char *detail)
+void stdio_relay_refuse(struct client_call *call, const char *detail)
 {
     uint64_t end = clock_mono_ms() + FIRST_MESSAGE_MS, now;
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};

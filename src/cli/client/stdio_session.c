@@ -67,6 +67,33 @@ static void replace(char **field, const char *value)
     *field = value != NULL && value[0] != '\0' ? hf_xstrdup(value) : NULL;
 }
 
+static bool has_calls(const struct stdio *r)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, (struct list *)&r->sent) {
+        const struct stdio_call *c = list_entry(it, struct stdio_call, link);
+
+        if (c->purpose == STDIO_CLIENT && c->revision == NULL && !c->cancelled &&
+            stdio_call_id(c) != NULL && !stdio_call_is(c, "initialize"))
+            return true;
+    }
+    return false;
+}
+
+/* The session of `r` is no longer used. It is left to expire if its end would cancel calls. */
+static void end_session(struct stdio *r)
+{
+    struct stdio_call *c;
+
+    if (r->id == NULL || has_calls(r))
+        return;
+    c = stdio_call_new(r, STDIO_OWN, NULL, "", 0);
+    c->http_method = "DELETE";
+    c->session = r->id;
+    r->id = NULL;
+}
+
 static void subscribe_again(struct stdio *r)
 {
     const char *uri;
@@ -107,6 +134,7 @@ static void opened(struct stdio_call *c, const json_t *message)
     const json_t *result = json_object_get(message, "result");
     size_t at = 0;
 
+    end_session(r);
     replace(&r->id, http1_header(&c->stream.response, "Mcp-Session-Id", &at));
     replace(&r->version, request_json_text(result, "protocolVersion"));
     r->state = STDIO_OPEN;
@@ -178,6 +206,7 @@ void stdio_session_note(struct stdio_call *c)
         r->feed_at = 0;
         if (r->feed != NULL)
             stdio_call_free(r->feed);
+        end_session(r);
         replace(&r->id, NULL);
         replace(&r->version, NULL);
         json_object_clear(r->uris);
@@ -202,22 +231,44 @@ static struct stdio_call *find(struct list *calls, const json_t *id)
     return NULL;
 }
 
-bool stdio_session_cancel(struct stdio *r, const json_t *id)
+bool stdio_session_cancel(struct stdio *r, const json_t *id, const char *text, size_t len)
 {
     struct stdio_call *c = find(&r->waiting, id);
 
-    if (c != NULL && c->tries == 0) {
+    if (c != NULL) { /* it was not sent, or is not sent again */
         stdio_call_free(c);
         return true;
     }
-    c = c != NULL ? c : find(&r->sent, id);
+    c = find(&r->sent, id);
     if (c == NULL)
         return false;
-    c->cancelled = true;
-    if (c->revision == NULL)
+    if (c->revision != NULL) {
+        stdio_call_free(c); /* a self-contained request is cancelled by closing its connection */
+        return true;
+    }
+    if (c->cancelled)
         return false;
-    stdio_call_free(c); /* a self-contained request is cancelled by closing its connection */
-    return true;
+    c->cancelled = true;
+    buf_put(&c->cancellation, text, len);
+    c->cancel_pause_ms = STDIO_PAUSE_MS;
+    c->cancel_at = clock_mono_ms() + STDIO_PAUSE_MS;
+    return false;
+}
+
+void stdio_session_cancel_again(struct stdio *r)
+{
+    uint64_t now = clock_mono_ms();
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &r->sent) {
+        struct stdio_call *c = list_entry(it, struct stdio_call, link);
+
+        if (c->cancel_at == 0 || now < c->cancel_at)
+            continue;
+        stdio_call_new(r, STDIO_OWN, NULL, buf_data(&c->cancellation), c->cancellation.len);
+        c->cancel_pause_ms = stdio_longer_pause(c->cancel_pause_ms);
+        c->cancel_at = now + c->cancel_pause_ms;
+    }
 }
 
 /* --- messages from the daemon ---------------------------------------------------------------- */
@@ -302,11 +353,80 @@ void stdio_session_receive(struct stdio_call *c, json_t *message, const char *te
 
 /* --- the end of a response ------------------------------------------------------------------- */
 
+/* A try that lasted was no failure to accept the message. */
+static bool is_new_trouble(const struct stdio_call *c, uint64_t now)
+{
+    return c->trouble_since == 0 || now - c->began >= STDIO_PAUSE_MAX_MS;
+}
+
+void stdio_session_note_trouble(struct stdio *r)
+{
+    uint64_t now = clock_mono_ms();
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &r->waiting) {
+        struct stdio_call *c = list_entry(it, struct stdio_call, link);
+
+        if (c->trouble_since == 0)
+            c->trouble_since = now;
+    }
+}
+
+static bool client_waits(const struct stdio *r)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, (struct list *)&r->waiting) {
+        if (list_entry(it, struct stdio_call, link)->purpose == STDIO_CLIENT)
+            return true;
+    }
+    return false;
+}
+
+/* The client's messages have their own time to wait, and the session must be opened for them. */
+static bool may_wait(const struct stdio_call *c)
+{
+    uint64_t now = clock_mono_ms();
+
+    if (c->purpose == STDIO_REOPEN && client_waits(c->relay))
+        return true;
+    return is_new_trouble(c, now) || now - c->trouble_since < STDIO_DOWN_MS;
+}
+
+void stdio_session_expire(struct stdio *r)
+{
+    uint64_t now = clock_mono_ms();
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &r->waiting) {
+        struct stdio_call *c = list_entry(it, struct stdio_call, link);
+
+        if (c->trouble_since == 0 || now - c->trouble_since < STDIO_DOWN_MS)
+            continue;
+        if (c->purpose == STDIO_CLIENT)
+            stdio_call_refuse(c, "connection_lost",
+                              c->tries > 0 ? STDIO_MAY_BE_DONE : r->why.detail);
+        else if (c->purpose != STDIO_REOPEN || !client_waits(r))
+            stdio_call_free(c);
+    }
+}
+
 static void send_again(struct stdio_call *c)
 {
     struct stdio *r = c->relay;
     uint64_t now = clock_mono_ms();
+    unsigned pause = STDIO_PAUSE_MS;
 
+    if (is_new_trouble(c, now)) {
+        c->trouble_since = now;
+        c->fails = 1;
+    }
+    for (unsigned i = 1; i < c->fails && pause < STDIO_PAUSE_MAX_MS; i++)
+        pause = stdio_longer_pause(pause);
+    c->retry_at = now + pause;
+    hf_fail(&r->why, HF_E_bad_value,
+            "%s closed the connection without a reply; is it a holdfast daemon, and is it running?",
+            r->call->place.url);
     sse_parse_fini(&c->events);
     c->events = (struct sse_parse){0};
     c->has_events = c->is_sent = false;
@@ -314,8 +434,8 @@ static void send_again(struct stdio_call *c)
     buf_fini(&c->reply);
     list_remove(&c->link);
     list_prepend(&r->waiting, &c->link);
-    if (r->retry_at <= now)
-        r->retry_at = now + STDIO_PAUSE_MS;
+    if (c->purpose == STDIO_REOPEN)
+        stdio_session_note_trouble(r);
 }
 
 /* The status and body of a refusal as an error reply, with the id of the request. */
@@ -373,14 +493,27 @@ static void lost(struct stdio_call *c)
 
     if (c->cancelled || own || (stdio_call_id(c) == NULL && c->purpose != STDIO_REOPEN)) {
         stdio_call_free(c);
-    } else if ((c->repeatable || c->untouched) && c->tries < STDIO_TRIES) {
+    } else if ((c->repeatable || c->untouched) && may_wait(c)) {
         send_again(c);
     } else {
-        stdio_call_refuse(c, "connection_lost",
-                          "the connection to the daemon broke before the reply, and the call may "
-                          "have been carried out; look at list_processes and list_sessions before "
-                          "you repeat it");
+        stdio_call_refuse(c, "connection_lost", STDIO_MAY_BE_DONE);
     }
+}
+
+/* The daemon refused the token, which may have been replaced meanwhile. */
+static bool renew_token(struct stdio_call *c)
+{
+    struct stdio *r = c->relay;
+
+    if (c->token == r->tokens && !daemon_address_renew_token(&r->call->place, r->call->token_file))
+        return false;
+    if (c->token == r->tokens)
+        r->tokens++;
+    if (r->ready && r->feed == NULL && r->feed_at == 0)
+        r->feed_at = 1;
+    send_again(c);
+    c->retry_at = 0;
+    return true;
 }
 
 void stdio_session_ended(struct stdio_call *c, bool complete)
@@ -388,6 +521,8 @@ void stdio_session_ended(struct stdio_call *c, bool complete)
     struct stdio *r = c->relay;
     int status = complete ? c->stream.response.status : 0;
 
+    if (status == 401 && renew_token(c))
+        return;
     if (is_unknown_session(c, complete)) {
         if (r->state == STDIO_OPEN && r->id != NULL && strcmp(r->id, c->sent_in) == 0) {
             r->state = STDIO_LOST;
@@ -397,9 +532,9 @@ void stdio_session_ended(struct stdio_call *c, bool complete)
             r->feed_at = clock_mono_ms() + r->feed_pause_ms;
             r->feed_pause_ms = stdio_longer_pause(r->feed_pause_ms);
             stdio_call_free(c);
-        } else if (c->tries < STDIO_TRIES && c->purpose == STDIO_CLIENT) {
+        } else if (c->fails < STDIO_TRIES && c->purpose == STDIO_CLIENT) {
             send_again(c);
-            r->retry_at = 0;
+            c->retry_at = 0;
         } else {
             refused(c, status);
         }
@@ -410,7 +545,7 @@ void stdio_session_ended(struct stdio_call *c, bool complete)
     } else if (c->purpose == STDIO_FEED && request_may_retry(status)) {
         feed_ended(c, complete);
     } else if (!complete || c->lost ||
-               (c->repeatable && request_may_retry(status) && c->tries < STDIO_TRIES &&
+               (c->repeatable && request_may_retry(status) && c->fails < STDIO_TRIES &&
                 c->purpose != STDIO_OWN)) {
         lost(c);
     } else if (status >= 400) {
@@ -431,15 +566,11 @@ void stdio_session_open_feed(struct stdio *r)
 
 void stdio_session_close(struct stdio *r)
 {
-    struct stdio_call *c;
-
     if (r->feed != NULL)
         stdio_call_free(r->feed);
     r->feed_at = 0;
-    if (r->state != STDIO_OPEN || r->id == NULL)
-        return;
-    c = stdio_call_new(r, STDIO_OWN, NULL, "", 0);
-    c->http_method = "DELETE";
+    if (r->state == STDIO_OPEN)
+        end_session(r);
 }
 
 void stdio_session_fini(struct stdio *r)

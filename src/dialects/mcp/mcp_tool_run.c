@@ -84,7 +84,7 @@ static void run_bytes(void *arg, const struct slice *s)
     headtail_feed(&r->output, s->bytes, s->len);
 }
 
-/* The first reader misses nothing. A later one, with the same Idempotency-Key, gets what is held. */
+/* The first reader misses nothing. A later one, with the same key, gets what is held. */
 static void run_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct mcp_tool_run *r = arg;

@@ -3,8 +3,9 @@
  * headtail.h - the beginning and the end of an output, and the length of the gap between them
  *
  * Keeps at most max_bytes: the first half as head, the last half as tail. What fits is kept whole.
- * head.len + omitted + tail.len is always the number of bytes fed or skipped. Memory grows with the output up
- * to max_bytes. If it cannot be allocated, less is kept, and the counts stay right. Layer: engine.
+ * head.len + omitted + tail.len is always the number of bytes fed or skipped. Memory grows with the
+ * output up to max_bytes. If it cannot be allocated, less is kept, and the counts stay right.
+ * Layer: engine.
  */
 #ifndef HF_ENGINE_JOURNAL_HEADTAIL_H
 #define HF_ENGINE_JOURNAL_HEADTAIL_H

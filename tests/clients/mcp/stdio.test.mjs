@@ -51,7 +51,10 @@ afterEach(() => {
 
 /** Bare lines to a relay; `next()` is its next message. */
 function bare(d, env = {}) {
-    const child = start(d, ['mcp'], { input: null, stdio: ['pipe', 'pipe', 'pipe'], env });
+    return wrap(start(d, ['mcp'], { input: null, stdio: ['pipe', 'pipe', 'pipe'], env }));
+}
+
+function wrap(child) {
     const lines = [];
     let rest = '';
     relays.add(child);
@@ -282,7 +285,7 @@ it('something that is no daemon is named', async () => {
  * and `answer.cut()` end it. It accepts `initialize` and notifications by itself unless `handle` returns true. `seen` has each method in order.
  */
 async function fake(handle, listen = { host: '127.0.0.1', port: 0 }) {
-    const f = { seen: [], feeds: 0, deleted: [], sessions: 0 };
+    const f = { seen: [], deleted: [], sessions: 0 };
     const server = http.createServer(async (rq, rs) => {
         const parts = [];
         for await (const b of rq) parts.push(b);
@@ -304,6 +307,10 @@ async function fake(handle, listen = { host: '127.0.0.1', port: 0 }) {
     });
     fakes.add(server);
     await new Promise((done) => server.listen(listen, done));
+    f.server = server;
+    const { port } = server.address();
+    f.deaf = () => waitUntil(() => new Promise((done) => net.connect(port, '127.0.0.1').on('error', () => done(true)).on('connect', () => done(false))), 'the port to be closed');
+    f.listen = () => new Promise((done) => server.listen(port, '127.0.0.1', done));
     f.count = (method) => f.seen.filter((m) => m === method).length;
     f.url = listen.path ? `unix:${listen.path}` : `http://127.0.0.1:${server.address().port}`;
     f.relay = (env = {}) => bare(null, { HOLDFAST_URL: f.url, ...env });
@@ -462,6 +469,148 @@ it('replies that its client does not read cost no time', async () => {
     const seen = new Set();
     while (seen.size < 16) seen.add((await c.next()).id);
     fs.rmSync(dir, { recursive: true });
+});
+
+it('a cancellation that overtakes its request is sent again until the call has ended', async () => {
+    let slow;
+    const f = await fake((m, answer) => {
+        if (m.method === 'tools/call') slow = answer;
+        if (m.method === 'notifications/cancelled' && f.count(m.method) === 3) slow.raw.writeHead(200, { 'Content-Type': 'text/event-stream' }).end();
+        return m.method === 'tools/call';
+    });
+    const c = await f.opened();
+    c.send(tool('t', 'run_command', { command: 'x' }));
+    await waitUntil(() => slow, 'the call');
+    c.send(notification('notifications/cancelled', { requestId: 't' }));
+    await waitUntil(() => f.count('notifications/cancelled') === 3, 'three cancellations');
+    c.stdin.end(); // and it does not wait for a reply of the cancelled call
+    assert.equal((await within(c.done, 10000, 'the relay to exit')).code, 0);
+    assert.equal(f.count('notifications/cancelled'), 3);
+});
+
+it('a cancelled call is not sent again', async () => {
+    const f = await fake((m, answer) => {
+        if (m.method !== 'tools/call') return false;
+        f.server.close();
+        answer.cut();
+        return true;
+    });
+    const c = await f.opened();
+    c.send(tool('t', 'run_command', { command: 'x' }));
+    await waitUntil(() => f.count('tools/call') === 1, 'the call');
+    await waitUntil(() => !f.server.listening, 'the server to close');
+    await f.deaf();
+    c.send(notification('notifications/cancelled', { requestId: 't' }), 'read');
+    assert.equal((await c.next()).error.code, -32700);
+    await f.listen();
+    c.send(request('p', 'ping'));
+    assert.deepEqual((await c.reply('p')).result, {});
+    assert.equal(f.count('tools/call'), 1);
+});
+
+it('a call waits for a daemon that breaks each connection, as long as for one that is not there', async () => {
+    let down = false;
+    let cuts = 0;
+    const f = await fake((m, answer) => {
+        if (down) cuts++;
+        if (down) answer.cut();
+        return down;
+    });
+    const c = await f.opened();
+    down = true;
+    const began = Date.now();
+    c.send(request('gone', 'ping'));
+    const m = await c.reply('gone');
+    assert.ok(Date.now() - began >= 9500, `gave up after ${Date.now() - began} ms`);
+    assert.equal(m.error.data.code, 'connection_lost');
+    assert.match(m.error.message, /may have been carried out/);
+    assert.ok(cuts < 20, `${cuts} tries`);
+    c.send(request('back', 'ping'));
+    await waitUntil(() => cuts > 9, 'a first try');
+    down = false;
+    assert.deepEqual((await c.reply('back')).result, {});
+});
+
+it('a command in flight whose daemon is gone is not said to be unsent', async () => {
+    const f = await fake((m, answer) => {
+        if (m.method !== 'tools/call') return false;
+        f.server.close();
+        answer.cut();
+        return true;
+    });
+    const c = await f.opened();
+    c.send(tool('t', 'run_command', { command: 'x' }));
+    const { error } = await c.reply('t');
+    assert.equal(error.data.code, 'connection_lost');
+    assert.match(error.message, /may have been carried out/);
+});
+
+it('a long call survives any number of lost connections', async () => {
+    const most = 12;
+    const f = await fake((m, answer) => {
+        if (m.method !== 'tools/call') return false;
+        if (f.count('tools/call') > most) answer.json({ result: { done: true } });
+        else {
+            answer.stream();
+            answer.raw.write(': \n\n', () => answer.cut());
+        }
+        return true;
+    });
+    const c = await f.opened();
+    c.send(tool('t', 'run_command', { command: 'x' }));
+    assert.deepEqual((await c.reply('t')).result, { done: true });
+    assert.equal(f.count('tools/call'), most + 1);
+});
+
+it('a token that was replaced is read again', async () => {
+    let valid = 'a'.repeat(32);
+    const f = await fake((m, answer, rq) => {
+        if (rq.headers.authorization === `Bearer ${valid}`) return false;
+        answer.refuse(401, 'unauthorized', 'bad token');
+        return true;
+    });
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-mcp-'));
+    const file = path.join(dir, 'token');
+    fs.writeFileSync(file, `own ${valid}\n`);
+    const c = start(null, ['mcp', '--token-file', file], { input: null, stdio: ['pipe', 'pipe', 'pipe'], env: { HOLDFAST_URL: f.url } });
+    const r = wrap(c);
+    r.send(initialize('2025-11-25', 'i'));
+    assert.ok((await r.reply('i')).result);
+    valid = 'b'.repeat(32);
+    r.send(request('old', 'ping'));
+    assert.equal((await r.reply('old')).error.data.code, 'unauthorized');
+    assert.equal(f.count('ping'), 1, 'it is not repeated with the same token');
+    fs.writeFileSync(file, `own ${valid}\n`);
+    r.send(tool('t', 'send_input', {}), request('p', 'ping'));
+    const seen = [await r.next(), await r.next()].map((m) => [m.id, m.result]);
+    assert.deepEqual(seen.sort(), [['p', {}], ['t', {}]]);
+    fs.rmSync(dir, { recursive: true });
+});
+
+it('each session is ended: by another initialize, by a signal; but not under a call', async () => {
+    let held;
+    const f = await fake((m, answer) => {
+        if (m.method === 'tools/call') held = answer;
+        return m.method === 'tools/call';
+    });
+    for (const signal of ['SIGTERM', 'SIGINT']) {
+        f.sessions = 0;
+        f.deleted.length = 0;
+        const c = await f.opened();
+        c.send(initialize('2025-11-25', 'j'));
+        assert.ok((await c.reply('j')).result);
+        await waitUntil(() => f.deleted.length === 1, 'the first session to end');
+        c.kill(signal);
+        assert.equal((await within(c.done, 10000, 'the relay to exit')).signal, signal);
+        assert.deepEqual(f.deleted, ['session-1', 'session-2']);
+    }
+    f.deleted.length = 0;
+    const c = await f.opened();
+    c.send(tool('t', 'run_command', { command: 'x' }));
+    await waitUntil(() => held, 'the call');
+    c.kill('SIGTERM');
+    assert.equal((await within(c.done, 10000, 'the relay to exit')).signal, 'SIGTERM');
+    assert.deepEqual(f.deleted, []);
 });
 
 it('a killed worker loses no reply: the session is opened again, calls and subscriptions go on', () =>
