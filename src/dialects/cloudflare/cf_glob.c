@@ -66,7 +66,7 @@ bool cf_glob_matches(const char *pattern, const char *path)
         if (*p == '\0')
             return false;
         step(&g, *p);
-        if (memchr(g.at, true, g.len + 1) == NULL) { /* nothing matches in this component */
+        if (memchr(g.at, 1, g.len + 1) == NULL) { /* nothing matches in this component */
             p += strcspn(p, "/");
             p -= *p == '\0';
         }
