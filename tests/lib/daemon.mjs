@@ -149,7 +149,8 @@ export class Daemon {
             if (process.env.HF_TEST_STDERR) process.stderr.write(d);
         });
         const main = (o.listen ?? ['']).filter((l) => l !== 'none').length;
-        await this.ready(main + (o.args ?? []).filter((a) => a === '--dialect').length);
+        const dialects = (o.args ?? []).filter((a) => a === '--dialect').length;
+        await this.ready(Math.max(1, main + dialects)); // sockets that are inherited are in neither
         if (o.fdBaseline !== false) await this.takeBaseline();
         if (process.env.HF_TEST_GATEWAY) await this.#putGateway();
         return this;
