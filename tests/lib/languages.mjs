@@ -22,9 +22,21 @@ async function output(program, args, options) {
         const { stdout, stderr } = await run(program, args, { timeout: HANGS_MS, killSignal: 'SIGKILL', maxBuffer: 1 << 24, ...options });
         return stdout + stderr;
     } catch (err) {
-        assert.fail(`${path.basename(program)} ${args.join(' ')}: ${err.message}\n${err.stdout ?? ''}${err.stderr ?? ''}`);
+        assert.fail(`${path.basename(program)} ${args.at(-1)}: ${err.signal ?? err.code}: ${err.message}\n${err.stdout ?? ''}${err.stderr ?? ''}`);
     }
 }
+
+/**
+ * Runs the tests of a module and leaves with their verdict. It does not shut the interpreter down: clients have
+ * extension modules and threads that can fail then, after all tests have passed.
+ */
+const UNITTEST = `
+import os, sys, unittest
+done = unittest.main(module=sys.argv.pop(1), verbosity=2, exit=False)
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(0 if done.result.wasSuccessful() else 1)
+`;
 
 /**
  * Runs a unittest file with the pinned Python clients; `env` tells it where the daemon is. `venv` is the virtual
@@ -33,7 +45,7 @@ async function output(program, args, options) {
 export async function pythonTests(file, env, venv = 'clients') {
     const python = path.join(root, '.tools', venv, 'bin/python');
     assert.ok(fs.existsSync(python), `${python} is missing: run scripts/setup test`);
-    const text = await output(python, ['-m', 'unittest', '-v', path.basename(file)], {
+    const text = await output(python, ['-c', UNITTEST, path.basename(file, '.py')], {
         cwd: path.dirname(file),
         env: { PATH: process.env.PATH, HOME: env.HOME, LANG: 'C.UTF-8', PYTHONDONTWRITEBYTECODE: '1', ...env },
     });

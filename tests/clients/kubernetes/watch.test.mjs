@@ -243,10 +243,16 @@ withDaemon('kubernetes: reviews', { args: ['--tls-cert', certFile, '--tls-key', 
         assert.match((await as('own').says(['auth', 'can-i', '--list']))[1], /^pods\/exec +\[\] +\[\] +\[create get\]$/m);
     });
 
-    it('auth whoami: the role', { skip: KUBECTL < 28 && 'kubectl has no whoami' }, async () => {
-        const [code, out] = await as('own').says(['auth', 'whoami']);
-        assert.equal(code, 0);
-        assert.match(out, /^Username +holdfast:own$/m);
-        assert.match((await as('watch').says(['auth', 'whoami']))[1], /^Username +holdfast:watch$/m);
+    it('auth whoami: the role', async () => {
+        const review = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
+        for (const role of ['own', 'watch']) {
+            const k = as(role);
+            const [code, out] = await k.says(['create', '--raw', PREFIX + '/apis/authentication.k8s.io/v1/selfsubjectreviews', '-f', '-'], review);
+            assert.deepEqual([code, JSON.parse(out).status.userInfo.username], [0, `holdfast:${role}`]);
+            if (KUBECTL < 28) continue; // it has no whoami
+            const [status, text] = await k.says(['auth', 'whoami']);
+            assert.equal(status, 0);
+            assert.match(text, new RegExp(`^Username +holdfast:${role}$`, 'm'));
+        }
     });
 });

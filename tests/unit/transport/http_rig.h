@@ -52,6 +52,7 @@ struct rig {
     struct raw *raw;
     int gone, closed_code, drained;
     size_t take;
+    int written_fd; /* 0, or an eventfd that on_long() signals */
     bool pings, pong_cuts;
     struct buf seen;
     int open[8];

@@ -353,9 +353,15 @@ static void client_long(struct rig *r)
 {
     int fd = rig_connect(r);
     char *body, room[4096], last[5];
+    eventfd_t written;
     size_t n = 0;
 
+    /* A peer that read meanwhile might make room for all of it. */
+    r->written_fd = eventfd(0, EFD_CLOEXEC);
     rig_puts(fd, "GET /long HTTP/1.1\r\n" A "\r\n");
+    EXPECT_INT(eventfd_read(r->written_fd, &written), 0);
+    close(r->written_fd);
+    r->written_fd = 0;
     body = rig_read_until(fd, "\r\n\r\n1000000\r\n");
     free(body);
     for (; n < LONG_BYTES; n += sizeof room)
